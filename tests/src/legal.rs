@@ -77,7 +77,9 @@ const RARE: [&str; 49] = [
 ];
 
 /// Fields with arbitrary numeric values.
-const FREE: [&str; 35] = [
+const FREE: [&str; 37] = [
+    "LITERAL64",
+    "LITERAL64_HI",
     "IMM",
     "DFMT",
     "NFMT",
@@ -160,16 +162,19 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
         let Some(field) = operand.field else { continue };
         let ty = &table.operand_types[operand.ty as usize];
         let registers = operand.size_bits.div_ceil(32).max(1) as u32;
-        let names: Vec<&(&str, u32)> = ty.values.iter().filter(|v| v.0 != "src_literal").collect();
-        let wants_literal = ty.values.iter().any(|v| v.0 == "src_literal")
+        let names: Vec<&(&str, u32)> = ty.values.iter().filter(|v| !v.0.starts_with("src_literal")).collect();
+        let wide = form.literal_hi.is_some();
+        let literal_name = if wide { "src_literal64" } else { "src_literal" };
+        let wants_literal = ty.values.iter().any(|v| v.0 == literal_name)
             && form.literal.is_some()
-            && !form.has_literal_operand;
+            && !form.has_literal_operand
+            && (!wide || registers == 2);
         fields[field as usize] = if wants_literal
             && !literal
             && (random.below(2) == 0 || n + 1 == table.signatures[e.sig as usize].len())
         {
             literal = true;
-            ty.values.iter().find(|v| v.0 == "src_literal").map_or(0, |v| v.1)
+            ty.values.iter().find(|v| v.0 == literal_name).map_or(0, |v| v.1)
         } else if names.is_empty() {
             fields[field as usize]
         } else {
@@ -186,6 +191,8 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
                 (Some('s'), Ok(n)) => value - n + n.min(104 - registers.min(104)) / step * step,
                 (Some('t'), Ok(n)) if registers <= 8 => value - n + n.min(16 - registers) / step * step,
                 (Some('v' | 'e' | 'm' | 't'), _) if registers > 1 => 0,
+                // The upper half of an aperture is no value of 64 bits.
+                _ if registers > 1 && name.ends_with("_base_hi") => value - 1,
                 _ => value,
             }
         };
@@ -207,6 +214,13 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
         // RDNA's conversions of bytes have no output modifiers.
         set(&mut fields, "CLAMP", 0);
         set(&mut fields, "OMOD", 0);
+    }
+    if arch == Arch::Cdna5 {
+        for (modifier, field) in [("clamp", "CLAMP"), ("mul", "OMOD")] {
+            if !form.mods.iter().any(|m| m.name() == modifier) {
+                set(&mut fields, field, 0);
+            }
+        }
     }
     for name in ["SBASE", "SRSRC", "SSAMP"] {
         let names = |o: &OperandSig| o.field.is_some_and(|f| encoding.fields[f as usize].name == name);
@@ -245,7 +259,7 @@ fn float_modifiers(form: &asm::form::Form, fields: &mut [u32; MAX_FIELDS], set: 
     use Constant::{Bf16, F16, F32, F64, Mixed, PackedBf16, PackedF16};
     let floats = |constants: &[Constant]| {
         let of = |n| form.slots.iter().find(|s| s.source == Some(n) && s.kind == Kind::Value);
-        let float = |n| of(n).is_some_and(|s| constants.contains(&s.constant));
+        let float = |n| of(n).is_some_and(|s| constants.contains(&s.constant) && (s.signed || n == 3));
         (0..4).map(|n| u32::from(float(n)) << n).sum::<u32>()
     };
     let signed = floats(&[F16, F32, F64, Bf16, Mixed, PackedF16, PackedBf16]);
@@ -402,6 +416,26 @@ fn restrict(
     if name.starts_with("S_BUFFER_") || name == "S_ATC_PROBE_BUFFER" {
         for field in ["OFFSET", "IOFFSET"] {
             set(fields, field, get(fields, field) & 0xfffff);
+        }
+    }
+    // Offsets that are not negative lack the highest bit.
+    for m in &form.mods {
+        if let asm::modifier::Mod::Number { field, style: asm::modifier::Style::Positive, .. } = m
+            && encoding == "ENC_VBUFFER"
+        {
+            fields[*field as usize] &= 0x7f_ffff;
+        }
+    }
+    if form.traits.has(asm::dialect::Trait::TensorGroups) {
+        for name in ["DMASK", "DIM", "VADDR4"] {
+            set(fields, name, get(&form.initial_fields, name));
+        }
+        clear(fields, &["R128", "A16", "D16", "TFE", "VDATA"]);
+        // Both of the optional groups are absent, or none.
+        let null = get(&form.initial_fields, "VADDR2");
+        if random.below(4) == 0 || get(fields, "VADDR2") == null || get(fields, "VADDR3") == null {
+            set(fields, "VADDR2", null);
+            set(fields, "VADDR3", null);
         }
     }
     if encoding == "ENC_FLAT" {

@@ -67,13 +67,6 @@ pub fn wavesim(args: &[&str]) -> (u8, String) {
     (code, String::from_utf8(out).expect("text"))
 }
 
-/// AMD's architectures for which the assembler and the disassembler know all of LLVM's syntax. CDNA 5 is not yet
-/// among them (`docs/cdna5.md`).
-pub const WITH_LLVM_TEXT: [wavesim::arch::Arch; 5] = {
-    use wavesim::arch::Arch;
-    [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4]
-};
-
 /// Configuration for running a text kernel.
 #[derive(Debug, Clone)]
 pub struct Setup {

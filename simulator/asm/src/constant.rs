@@ -104,7 +104,7 @@ pub fn encode_in(
         {
             return Ok(Encoded::Literal((*value as u64 >> 32) as u32));
         }
-        Value::Int(value) => (*value as u64, u32::try_from(*value).is_ok()),
+        Value::Int(value) => (*value as u64, fits(*value, 32)),
         Value::Float(_) if constant == Constant::Int64 => {
             return Err("a 64-bit integer operand takes no float literal");
         }
@@ -124,7 +124,7 @@ pub fn encode_in(
 /// The literal of 64 bits that is an operand of its own: a number of 32 bits is the upper half of a double.
 pub fn wide_literal(value: &Value, force: bool) -> Result<u64, &'static str> {
     match value {
-        Value::Int(value) if !force && u32::try_from(*value).is_ok() => Ok((*value as u64) << 32),
+        Value::Int(value) if !force && fits(*value, 32) => Ok((*value as u64) << 32),
         Value::Int(value) => Ok(*value as u64),
         Value::Float(value) => Ok(value.to_f64().to_bits()),
         _ => Err("expected a number"),

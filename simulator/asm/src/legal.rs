@@ -9,7 +9,7 @@
 //!
 //! [`check`] takes the operands' slots from the caller; [`check_decoded`] derives them from the instruction.
 
-use super::dialect::Trait;
+use super::dialect::{NO_TRAP_REGISTER_TRIPLES, Trait};
 use super::error::{AsmError, Span};
 use super::form::{Form, Kind, Size, Slot, forms};
 use super::matching::half_slots;
@@ -75,12 +75,14 @@ const THE_LITERAL: &str = "the literal";
 pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     for (half, slots) in halves.iter().enumerate() {
         for (at, slot) in slots.iter().enumerate() {
-            if let Some((kind, message)) = check_range(inst, options, slot) {
+            let illegal = check_literal(inst, options, slot).or_else(|| check_range(inst, options, slot));
+            if let Some((kind, message)) = illegal {
                 return Err(Illegal { kind, message, operand: Some((half, at)) });
             }
         }
     }
     check_doubles(inst, options, halves)?;
+    check_scalar_halves(inst, options, halves)?;
     check_addend(inst, options, halves)?;
     check_constant_bus(inst, options, halves)?;
     match halves {
@@ -133,6 +135,18 @@ pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
     })
 }
 
+/// Checks that a literal of 64 bits follows the instruction, and that the operand has as many.
+fn check_literal(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static str, String)> {
+    if slot.names.literal64? != inst.fields[slot.field? as usize]
+        || slot.source.is_none() && slot.kind != Kind::Value
+    {
+        return None;
+    }
+    let form = forms(options.arch).get(inst.entry);
+    let legal = form.literal_hi.is_some() && slot.size == Size::Bits(64);
+    (!legal).then(|| ("64-bit literal", "only operands of 64 bits take a literal of 64 bits".to_string()))
+}
+
 /// Checks the alignment and the end of an operand's register range.
 fn check_range(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static str, String)> {
     let table = options.arch.table();
@@ -161,6 +175,9 @@ fn check_range(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static 
     let (first, last) = match digits.parse::<u32>() {
         Ok(n) if numbered("v") => return if n + count > 256 { beyond("v255") } else { odd_vectors(n) },
         Ok(n) if numbered("s") => (n, last_sgpr(options.arch) as u32),
+        Ok(_) if numbered("ttmp") && count == 3 && NO_TRAP_REGISTER_TRIPLES.has(options.arch) => {
+            return Some(("three trap registers", "three trap registers are no operand".to_string()));
+        }
         Ok(n) if numbered("ttmp") => (n, 15),
         _ => {
             let second = matches!(name, "vcc_hi" | "exec_hi" | "flat_scratch_hi" | "xnack_mask_hi" | "m0");
@@ -198,6 +215,27 @@ fn check_doubles(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(
     if let Some(control) = inst.field(table, "DPP_CTRL").filter(|c| wide && !ROW_BROADCASTS.contains(c)) {
         let message = format!("64-bit values support only row_newbcast, not the DPP control 0x{control:x}");
         return Err(Illegal::new("lane movement of 64 bits", message));
+    }
+    Ok(())
+}
+
+/// Checks that both halves of a packed product read the same scalar value (LLVM 22).
+fn check_scalar_halves(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
+    if !forms(options.arch).get(inst.entry).traits.has(Trait::OneScalarHalf) {
+        return Ok(());
+    }
+    let table = options.arch.table();
+    let bits = |name: &str| inst.field(table, name).unwrap_or(0);
+    let selected = bits("OP_SEL") | bits("OP_SEL_HI") | bits("OP_SEL_HI_2") << 2;
+    for (at, slot) in halves.iter().copied().flatten().enumerate() {
+        let Some(source @ 0..3) = slot.source else { continue };
+        if let SourceOperand::Scalar(name) = source_operand(inst, slot)
+            && name != THE_LITERAL
+            && selected >> source & 1 != 0
+        {
+            let message = format!("both halves read {name}: op_sel and op_sel_hi of this source must be 0");
+            return Err(Illegal { operand: Some((0, at)), ..Illegal::new("halves of scalars", message) });
+        }
     }
     Ok(())
 }

@@ -59,6 +59,9 @@ fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> St
         return p.dual();
     }
     let mut out = form.mnemonic.clone();
+    if exact && form.class == Class::E64 && form.traits.has(Trait::Unsuffixed) {
+        out.push_str("_e64");
+    }
     p.operands(form.explicit_slots(inst), &mut out);
     for m in &form.mods {
         p.modifier(m, form.sources, &mut out);
@@ -160,6 +163,11 @@ impl Printer<'_> {
             }
             Kind::OptionalBase if null(slot) => return None,
             Kind::OptionalBase => self.value(slot, registers),
+            Kind::OptionalGroup => {
+                let given = |s: &&Slot| s.kind == Kind::OptionalGroup && !null(s);
+                self.form.slots.iter().find(given)?;
+                self.value(slot, registers)
+            }
             Kind::ScratchAddr | Kind::BufferAddr => match registers {
                 0 => off(),
                 n => self.value(slot, n),

@@ -2,14 +2,26 @@
 
 use super::error::{AsmError, Span};
 use super::operand::{ArgValue, Call};
+use crate::dialect::SWIZZLE_FFT_AND_ROTATE;
+use wavesim_isa::arch::Arch;
 
 const QUAD: u16 = 0x8000;
 
+/// The modes of patterns above QUAD_PERM, which fewer processors have: butterflies, and rotations.
+const FFT: u16 = 0xe000;
+const ROTATE: u16 = 0xc000;
+
 /// Prints a pattern in LLVM's syntax; a number if it is not a pattern.
-pub fn print(value: u16) -> String {
+pub fn print(value: u16, arch: Arch) -> String {
     if value & 0xff00 == QUAD {
         let lane = |n: u16| value >> (2 * n) & 3;
         return format!("swizzle(QUAD_PERM,{},{},{},{})", lane(0), lane(1), lane(2), lane(3));
+    }
+    if SWIZZLE_FFT_AND_ROTATE.has(arch) && value >= FFT {
+        return format!("swizzle(FFT,{})", value & 31);
+    }
+    if SWIZZLE_FFT_AND_ROTATE.has(arch) && value >= ROTATE {
+        return format!("swizzle(ROTATE,{},{})", value >> 10 & 1, value >> 5 & 31);
     }
     if value & QUAD != 0 {
         return value.to_string();
@@ -39,7 +51,7 @@ pub fn print(value: u16) -> String {
 
 /// Parses `swizzle(…)` of DS_SWIZZLE_B32 to the 16-bit offset; an error if the mode or the arguments are
 /// invalid.
-pub fn parse(call: &Call, span: Span) -> Result<u16, AsmError> {
+pub fn parse(call: &Call, span: Span, arch: Arch) -> Result<u16, AsmError> {
     let wrong = |what: &str| AsmError::new(span, format!("swizzle() takes {what}"));
     let int = |at: usize| match call.args.get(at).map(|a| &a.value) {
         Some(ArgValue::Int(v)) => u16::try_from(*v).ok(),
@@ -73,6 +85,14 @@ pub fn parse(call: &Call, span: Span) -> Result<u16, AsmError> {
             let size = |n: &u16| (2..=32).contains(n) && n.is_power_of_two();
             let group = int(1).filter(size).ok_or_else(|| wrong("a group of 2, 4, 8, 16 or 32 lanes"))?;
             Ok(31 | (group - 1) << 10)
+        }
+        ("FFT", 2) if SWIZZLE_FFT_AND_ROTATE.has(arch) => {
+            Ok(FFT | int(1).filter(|n| *n < 32).ok_or_else(|| wrong("a number from 0 to 31"))?)
+        }
+        ("ROTATE", 3) if SWIZZLE_FFT_AND_ROTATE.has(arch) => {
+            let left = int(1).filter(|n| *n < 2).ok_or_else(|| wrong("a direction, 0 or 1"))?;
+            let lanes = int(2).filter(|n| *n < 32).ok_or_else(|| wrong("a rotation by 0 to 31 lanes"))?;
+            Ok(ROTATE | left << 10 | lanes << 5)
         }
         ("BITMASK_PERM", 2) => {
             let mask = match call.args[1].value {

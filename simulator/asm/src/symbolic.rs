@@ -6,6 +6,7 @@
 
 use super::error::{AsmError, Span, suggest};
 use super::operand::{Arg, ArgValue, Call, Operand, STRUCTURE, Value};
+use crate::dialect::WAVE_IN_REGISTER_NAMES;
 use crate::dialect::symbols::{
     COUNTERS, DELAYS, GPR_INDEXED, HWREG_NAMES, HWREG_NUMBERS, VERSION_BITS, VERSIONS,
 };
@@ -327,12 +328,20 @@ fn llvm_hwreg(name: &str) -> String {
     name.to_uppercase().replacen("HW_REG_WAVE_", "HW_REG_", 1)
 }
 
+/// Returns whether LLVM has no name for a register of the description.
+fn only_numbered(arch: Arch, name: &str) -> bool {
+    !WAVE_IN_REGISTER_NAMES.has(arch) && HWREG_NUMBERS.contains(&name)
+}
+
 fn hwreg_name(arch: Arch, p: &Part, id: u32) -> Option<String> {
     if let Some(x) = HWREG_NAMES.iter().find(|x| x.0.contains(&arch) && x.1 == id) {
         return Some(format!("HW_REG_{}", x.2));
     }
     let (name, _) = p.values.iter().find(|v| v.1 == id)?;
-    (!HWREG_NUMBERS.contains(name)).then(|| llvm_hwreg(name))
+    (!only_numbered(arch, name)).then(|| match WAVE_IN_REGISTER_NAMES.has(arch) {
+        true => name.to_uppercase(),
+        false => llvm_hwreg(name),
+    })
 }
 
 /// Looks up a hardware register by LLVM's or the description's name.
@@ -342,7 +351,7 @@ fn hwreg_id(arch: Arch, p: &Part, word: &str) -> Option<u32> {
         .find(|x| x.0.contains(&arch) && word.strip_prefix("HW_REG_") == Some(x.2))
         .map(|x| x.1);
     llvm.or_else(|| {
-        let named = |v: &&(&str, u32)| !HWREG_NUMBERS.contains(&v.0);
+        let named = |v: &&(&str, u32)| !only_numbered(arch, v.0);
         let found = p.values.iter().filter(named);
         found.clone().find(|v| llvm_hwreg(v.0) == word || v.0.eq_ignore_ascii_case(word)).map(|v| v.1)
     })

@@ -35,7 +35,7 @@ fn ambiguous(text: &str, name: &str) -> bool {
 
 #[test]
 fn every_entry_reads_back() {
-    for arch in wavesim_tests::WITH_LLVM_TEXT {
+    for arch in Arch::AMD {
         let table = arch.table();
         for &wave in arch.wave_sizes() {
             let options = Options::new(arch).wave(wave);
@@ -200,7 +200,7 @@ proptest! {
 
     #[test]
     fn any_line_parses_or_has_a_located_error(text in "\\PC{0,60}") {
-        for arch in wavesim_tests::WITH_LLVM_TEXT {
+        for arch in Arch::AMD {
             if let Err(e) = asm::parse(&text, &Options::new(arch), &NoSymbols) {
                 prop_assert!(e.column(&text) <= text.chars().count() + 1);
             }
@@ -210,7 +210,7 @@ proptest! {
     #[test]
     fn any_tokens_parse_or_have_a_located_error(tokens in prop::collection::vec(token(), 0..10), comma in any::<bool>()) {
         let text = tokens.join(if comma { ", " } else { " " });
-        for arch in wavesim_tests::WITH_LLVM_TEXT {
+        for arch in Arch::AMD {
             if let Err(e) = asm::parse(&text, &Options::new(arch), &NoSymbols) {
                 prop_assert!(e.column(&text) <= text.chars().count() + 1);
             }
@@ -229,7 +229,7 @@ proptest! {
 
     #[test]
     fn any_words_print(words in prop::collection::vec(any::<u32>(), 4..5)) {
-        for arch in wavesim_tests::WITH_LLVM_TEXT {
+        for arch in Arch::AMD {
             for &wave in arch.wave_sizes() {
                 let _ = text_of(&words, &Options::new(arch).wave(wave));
             }

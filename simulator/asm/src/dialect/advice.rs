@@ -22,9 +22,9 @@ pub const SCALAR_CACHE: &str = "s_dcache_inv";
 pub fn cache_invalidations(arch: Arch, scalar: bool, local: bool) -> &'static [&'static str] {
     match (arch, scalar, local) {
         (_, true, true) | (Arch::Cdna3 | Arch::Cdna4, true, false) => &[SCALAR_CACHE],
-        (Arch::Rdna4, true, false) => &[SCALAR_CACHE, "global_inv scope:SCOPE_DEV"],
-        (Arch::Rdna4, false, true) => &["global_inv scope:SCOPE_SE"],
-        (Arch::Rdna4, false, false) => &["global_inv scope:SCOPE_DEV"],
+        (Arch::Rdna4 | Arch::Cdna5, true, false) => &[SCALAR_CACHE, "global_inv scope:SCOPE_DEV"],
+        (Arch::Rdna4 | Arch::Cdna5, false, true) => &["global_inv scope:SCOPE_SE"],
+        (Arch::Rdna4 | Arch::Cdna5, false, false) => &["global_inv scope:SCOPE_DEV"],
         (Arch::Cdna3 | Arch::Cdna4, false, true) => &["buffer_inv sc0"],
         (Arch::Cdna3 | Arch::Cdna4, false, false) => &["buffer_inv sc1"],
         (_, true, false) => &["buffer_gl1_inv", SCALAR_CACHE],

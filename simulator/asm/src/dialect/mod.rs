@@ -107,6 +107,23 @@ pub enum Trait {
     SetsVgprMsbs,
     /// Two of these as the halves of a dual instruction may read from the same register banks.
     AnyBank,
+    /// The last two operands are groups of a tensor descriptor, written both or not at all; none of the other
+    /// fields of image instructions is used.
+    TensorGroups,
+    /// `bound_ctrl:` and `fi:` without lane movement, in the two bits of OP_SEL.
+    SwapControls,
+    /// LLVM's disassembler prints no suffix, although there are two encodings.
+    Unsuffixed,
+    /// Constants of the first source are those of a 16-bit integer, although the description says otherwise.
+    IntegerFirstSource,
+    /// Constants of the first source are those of an f16, although the description says otherwise.
+    HalfFirstSource,
+    /// The first source has no inline constants: they are literals.
+    NoInlineFirstSource,
+    /// Sources have no signs, although the encoding has their bits.
+    NoSigns,
+    /// A scalar source gives one value of 32 bits to both halves, so that OP_SEL and OP_SEL_HI are clear for it.
+    OneScalarHalf,
 }
 
 /// The architectures that a table row applies to.
@@ -128,6 +145,8 @@ pub enum ArchSet {
     Cdna5,
     /// RDNA without CDNA 5, whose encodings are RDNA's.
     BeforeCdna5,
+    /// CDNA 4 and 5, which LLVM supports since version 22.
+    Llvm22,
 }
 
 impl ArchSet {
@@ -142,6 +161,7 @@ impl ArchSet {
             ArchSet::Gfx12 => arch.facts().gfx >= 12,
             ArchSet::Cdna5 => arch == Arch::Cdna5,
             ArchSet::BeforeCdna5 => !arch.is_cdna() && arch != Arch::Cdna5,
+            ArchSet::Llvm22 => matches!(arch, Arch::Cdna4 | Arch::Cdna5),
         }
     }
 }
@@ -178,8 +198,10 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (MatrixLoad, Any, &["GLOBAL_LOAD_TR_*"]),
     (Untyped, Rdna, &["V_MOV_B*", "V_CNDMASK_B*", "V_DUAL_CNDMASK_B*"]),
     (SingleScalar, BeforeCdna5, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
-    (WideThirdSource, Any, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
-    (WideSecondSource, Rdna, &["V_CMP_CLASS_F16", "V_CMPX_CLASS_F16"]),
+    (SingleScalar, Cdna5, &["V_LSHLREV_B64"]),
+    (WideThirdSource, BeforeCdna5, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
+    (WideThirdSource, Cdna, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
+    (WideSecondSource, BeforeCdna5, &["V_CMP_CLASS_F16", "V_CMPX_CLASS_F16"]),
     (ShortOnly, Any, &["V_READFIRSTLANE_B32"]),
     (ShortOnly, Cdna, &["V_ACCVGPR_MOV_B32"]),
     (AlwaysSuffixed, Cdna, &["V_PK_FMAC_F16"]),
@@ -187,6 +209,13 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (Untyped, Cdna, &["V_CNDMASK_B32"]),
     (SizeFromFormat, Cdna4, &["V_MFMA_*_F8F6F4"]),
     (IntegerSecondSource, Cdna, &["V_LDEXP_F16", "V_CMP*_CLASS_F16"]),
+    (IntegerSecondSource, Cdna5, &["V_LDEXP_F16"]),
+    (IntegerFirstSource, Cdna5, &["V_CVT_PK_F16_FP8", "V_CVT_PK_F16_BF8"]),
+    (HalfFirstSource, Cdna5, &["V_CVT_PK_F32_FP8", "V_CVT_PK_F32_BF8"]),
+    (NoInlineFirstSource, Cdna5, &["V_CVT_PK_FP8_F16", "V_CVT_PK_BF8_F16"]),
+    (Unsuffixed, Cdna5, &["V_CVT_PK_F16_FP8", "V_CVT_PK_F16_BF8"]),
+    (NoSigns, Cdna5, &["V_CVT_SCALEF32_*"]),
+    (OneScalarHalf, Cdna5, &["V_PK_ADD_F32", "V_PK_FMA_F32", "V_PK_MUL_F32"]),
     (OpSelWithAccumulator, Cdna, &["V_CVT_SR_BF8_F32", "V_CVT_SR_FP8_F32"]),
     (SdwaSourceOnly, Cdna, &["V_CVT_*F32_FP8", "V_CVT_*F32_BF8"]),
     (
@@ -205,6 +234,9 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (LoadsToLds, Cdna4, &["BUFFER_LOAD_DWORDX3", "BUFFER_LOAD_DWORDX4"]),
     (NoHalves, Cdna, &["V_ACCVGPR_*"]),
     (FixedHalves, Cdna, &["V_DOT*"]),
+    (NoHalves, Cdna5, &["V_DOT4_*", "V_DOT8_*"]),
+    (NoClamp, Cdna5, &["V_CVT_*F16_FP8", "V_CVT_*F16_BF8", "V_CVT_F32_BF16"]),
+    (NoOutputModifier, Cdna5, &["V_CVT_F16_FP8", "V_CVT_F16_BF8", "V_CVT_F32_BF16"]),
     (NoClamp, Cdna, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32", "V_CVT_PK_FP8_F32", "V_CVT_PK_BF8_F32"]),
     (NoClamp, BeforeCdna5, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32", "V_CVT_PK_FP8_F32", "V_CVT_PK_BF8_F32"]),
     (NoClamp, BeforeCdna5, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
@@ -246,6 +278,8 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (OpSel, Cdna, &["V_ADD_I16", "V_CVT_PKNORM_*_F16", "V_MAD_F16", "V_SUB_I16"]),
     (OpSelWithAccumulator, Rdna, &["V_FMAC_F16"]),
     (OpSelSelectsLanes, Any, &["V_PERMLANE*16*"]),
+    (SwapControls, Llvm22, &["V_PERMLANE16_SWAP_B32", "V_PERMLANE32_SWAP_B32"]),
+    (TensorGroups, Cdna5, &["TENSOR_*_LDS"]),
     (LowHalfNamed, Rdna, &["V_MOV_B16", "V_SWAP_B16"]),
     (SourceByteSelect, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8", "V_CVT_F16_FP8", "V_CVT_F16_BF8"]),
     (ResultByteSelect, Rdna, &["V_CVT_SR_FP8_F*", "V_CVT_SR_BF8_F*"]),
@@ -324,6 +358,21 @@ pub const BOUND_CTRL_IS_FLAG: ArchSet = Cdna;
 
 /// All sources of matrix products accept signs, also integers, of which hardware ignores them (LLVM).
 pub const SIGNS_OF_INTEGERS: ArchSet = BeforeGfx12;
+
+/// Offsets of buffer accesses are not negative, although their field has room for a sign (LLVM 22).
+pub const POSITIVE_BUFFER_OFFSETS: ArchSet = Cdna5;
+
+/// Three trap registers are no operand (LLVM).
+pub const NO_TRAP_REGISTER_TRIPLES: ArchSet = Gfx12;
+
+/// A negative literal of a 16-bit integer fills all 32 bits (LLVM 22).
+pub const SIGN_EXTENDED_LITERALS: ArchSet = Llvm22;
+
+/// `swizzle()` has the modes FFT and ROTATE (LLVM 22).
+pub const SWIZZLE_FFT_AND_ROTATE: ArchSet = Llvm22;
+
+/// LLVM's names of hardware registers keep the `WAVE_` of the description.
+pub const WAVE_IN_REGISTER_NAMES: ArchSet = Cdna5;
 
 /// The instruction used as padding in code sections.
 pub const PADDING: &str = "s_nop 0";

@@ -45,10 +45,12 @@ pub const HWREG_NUMBERS: [&str; 14] = [
 ];
 
 /// Messages that LLVM names and the description lacks.
-pub const MESSAGES: [(&[Arch], u32, &str); 12] = [
+pub const MESSAGES: [(&[Arch], u32, &str); 14] = [
     (&[Arch::Rdna3, Arch::Rdna35], 5, "MSG_STALL_WAVE_GEN"),
     (&[Arch::Rdna3, Arch::Rdna35], 6, "MSG_HALT_WAVES"),
-    (&[Arch::Rdna4], 135, "MSG_RTN_GET_SE_AID_ID"),
+    (&[Arch::Rdna4, Arch::Cdna5], 135, "MSG_RTN_GET_SE_AID_ID"),
+    (&[Arch::Cdna5], 2, "MSG_HS_TESSFACTOR"),
+    (&[Arch::Cdna5], 9, "MSG_GS_ALLOC_REQ"),
     (&Arch::CDNA, 2, "MSG_GS"),
     (&Arch::CDNA, 3, "MSG_GS_DONE"),
     (&Arch::CDNA, 4, "MSG_SAVEWAVE"),
@@ -62,8 +64,12 @@ pub const MESSAGES: [(&[Arch], u32, &str); 12] = [
 
 /// Messages in the descriptions of architectures that do not have them (CDNA 3 ISA manual, *S_SENDMSG*; LLVM
 /// agrees).
-pub const ABSENT_MESSAGES: [(ArchSet, &str); 2] =
-    [(ArchSet::Cdna, "MSG_HS_TESSFACTOR"), (ArchSet::Cdna, "MSG_DEALLOC_VGPRS")];
+pub const ABSENT_MESSAGES: [(ArchSet, &str); 4] = [
+    (ArchSet::Cdna, "MSG_HS_TESSFACTOR"),
+    (ArchSet::Cdna, "MSG_DEALLOC_VGPRS"),
+    (ArchSet::Cdna5, "MSG_RTN_GET_SE_HW_ID"),
+    (ArchSet::Cdna5, "MSG_RTN_SAVE_WAVE_HAS_TDM"),
+];
 
 /// CDNA messages that take an operation, and whether it is a system operation.
 pub const MESSAGES_WITH_OPERATION: [(&str, bool); 3] =

@@ -210,6 +210,7 @@ impl Builder {
         let long = has("VOP3") && !self.traits.has(Trait::ShortOnly);
         let suffix = match class {
             _ if bare => "",
+            Class::E32 | Class::E64 if self.traits.has(Trait::Unsuffixed) => "",
             Class::E32 if long || self.traits.has(Trait::AlwaysSuffixed) => "_e32",
             Class::E64 if short => "_e64",
             Class::Sdwa => "_sdwa",
@@ -236,7 +237,9 @@ impl Builder {
             }
         }
         // If the addresses are not listed, the dimension determines their number.
-        if matches!(family, "VIMAGE" | "VSAMPLE") {
+        if self.traits.has(Trait::TensorGroups) {
+            slots.iter_mut().skip(2).for_each(|slot| slot.kind = Kind::OptionalGroup);
+        } else if matches!(family, "VIMAGE" | "VSAMPLE") {
             let (kind, field) = (Kind::ImageAddr, self.field("VADDR0"));
             let slot = Slot { kind, field, ..self.unsigned_slot(slots.first().map_or(0, |s| s.ty)) };
             slots.insert(1.min(slots.len()), slot);
@@ -372,7 +375,8 @@ impl Builder {
         let sext = parts.filter(|_| !bytes).and_then(|s| self.field(&format!("SRC{s}_SEXT")));
         // Lane masks take no sign modifiers, even where the description gives them a float format.
         let integer = self.traits.has(Trait::WideSecondSource) || self.traits.has(Trait::IntegerSecondSource);
-        let class = integer && source == Some(1);
+        let bytes_only = self.traits.has(Trait::HalfFirstSource) && source == Some(0);
+        let class = integer && source == Some(1) || bytes_only || self.traits.has(Trait::NoSigns);
         let float = matches!(
             constant,
             Constant::F16
@@ -420,6 +424,8 @@ impl Builder {
         match Constant::from(operand::format(format, size).constants) {
             _ if self.mixed() => Constant::Mixed,
             _ if wide => Constant::Int32,
+            _ if source == Some(0) && self.traits.has(Trait::IntegerFirstSource) => Constant::Int16,
+            _ if source == Some(0) && self.traits.has(Trait::HalfFirstSource) => Constant::F16,
             Constant::Int16 if self.encoding.contains("SOP") => Constant::Int32,
             Constant::F16 if self.encoding.contains("SOP1") => Constant::F32,
             Constant::F16 if self.traits.has(Trait::BitPatternsAreLiterals) => Constant::F16OrBits,
@@ -465,6 +471,10 @@ impl Builder {
             ("FLAT" | "GLOBAL" | "SCRATCH", Some(null)) => set("SADDR", null),
             ("GLOBAL" | "SCRATCH", None) => set("SADDR", NO_BASE),
             ("SMEM", Some(null)) if !self.sig.is_empty() => set("SOFFSET", null),
+            ("VIMAGE", Some(null)) if self.traits.has(Trait::TensorGroups) => {
+                ["VADDR2", "VADDR3", "VADDR4"].iter().for_each(|field| set(field, null));
+                ["DMASK", "DIM"].iter().for_each(|field| set(field, 1));
+            }
             ("SMEM", None) if !self.sig.is_empty() => {
                 let offset = self.sig.iter().any(|o| self.type_name(o) == "OPR_SMEM_OFFSET");
                 set("IMM", u32::from(offset));

@@ -200,9 +200,12 @@ impl Slot {
                 let bits = ELEMENT_BITS.get(parts_value(&parts, &inst.fields) as usize);
                 bits.map_or(listed, |bits| listed * *bits as u16 / 8)
             }
-            Kind::Value | Kind::MaskOrVcc | Kind::FlatBase | Kind::OptionalBase | Kind::ScratchBase => {
-                self.size.registers(wave)
-            }
+            Kind::Value
+            | Kind::MaskOrVcc
+            | Kind::FlatBase
+            | Kind::OptionalBase
+            | Kind::OptionalGroup
+            | Kind::ScratchBase => self.size.registers(wave),
             Kind::FlatAddr | Kind::ScratchAddr | Kind::BufferAddr => {
                 operand::address_registers(options.arch, inst).unwrap_or(self.size.registers(wave))
             }
@@ -238,6 +241,8 @@ pub enum Kind {
     FlatBase,
     /// Scalar base of flat instructions, which is not spelt if null.
     OptionalBase,
+    /// Scalar registers that are not spelt if the other operands of this kind are null, too.
+    OptionalGroup,
     /// Vector address of scratch instructions; `off` unless SVE is set.
     ScratchAddr,
     /// Scalar base of scratch instructions; `off` if null.

@@ -1,6 +1,7 @@
 //! Operands that take several fields: scalar memory offsets, image addresses, interpolation attributes.
 
 use super::Matcher;
+use crate::dialect::POSITIVE_BUFFER_OFFSETS;
 use crate::error::{AsmError, Span};
 use crate::form::{Size, Slot};
 use crate::image;
@@ -17,7 +18,8 @@ impl<'a, 't> Matcher<'a, 't> {
         let buffer = |s: &Slot| {
             s.field.is_some_and(|f| fields[f as usize].name == "SBASE") && s.size == Size::Bits(128)
         };
-        let unsigned = field == "OFFSET" && self.form.slots.iter().any(buffer);
+        let positive = field == "OFFSET" || POSITIVE_BUFFER_OFFSETS.has(self.options.arch);
+        let unsigned = positive && self.form.slots.iter().any(buffer);
         let check = |value: i64, span: Span| {
             let (min, max) = (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1);
             let min = if unsigned { 0 } else { min };

@@ -16,6 +16,7 @@ pub use dual::half_slots;
 
 use dual::dual;
 
+use super::dialect::Trait;
 use super::error::{AsmError, Span, suggest};
 use super::form::{Class, Form, Imm, Kind, Slot, forms, without_suffix};
 use super::modifier;
@@ -58,7 +59,7 @@ pub fn assemble_as(
                 Class::Plain => true,
                 Class::Sdwa => sdwa,
                 Class::Dpp | Class::E64Dpp => dpp,
-                _ => !dpp && !sdwa,
+                _ => (!dpp || form.traits.has(Trait::SwapControls)) && !sdwa,
             },
         };
         if !wanted || form.class == Class::Dual {
@@ -286,13 +287,19 @@ impl<'a, 't> Matcher<'a, 't> {
         line: &Line<'t>,
     ) -> Result<(), AsmError> {
         let mut at = 0;
+        // Groups are given all or not at all.
+        let first_group = slots.iter().take_while(|s| s.kind != Kind::OptionalGroup).count();
         // The 32-bit encodings allow VCC to be omitted at any position.
         let implied = matches!(self.form.class, Class::E32 | Class::Dpp)
             && operands.len() + slots.iter().filter(|s| s.kind == Kind::Vcc).count() == slots.len();
         for slot in slots {
             let rest = operands.get(at..).unwrap_or(&[]);
             if rest.is_empty()
-                && matches!(slot.kind, Kind::Imm(Imm::Optional) | Kind::ScalarOffset | Kind::OptionalBase)
+                && match slot.kind {
+                    Kind::Imm(Imm::Optional) | Kind::ScalarOffset | Kind::OptionalBase => true,
+                    Kind::OptionalGroup => at == first_group,
+                    _ => false,
+                }
             {
                 continue;
             }

@@ -83,7 +83,13 @@ impl<'a, 't> Matcher<'a, 't> {
                     self.value(slot, operand, slot.size.registers(wave))?;
                 }
             }
-            Kind::OptionalBase => self.value(slot, operand, slot.size.registers(wave))?,
+            Kind::OptionalGroup if matches!(&operand.value, Value::Reg(r) if r.base == RegBase::Special(Special::Null)) =>
+            {
+                return Err(self.mismatch(slot, operand));
+            }
+            Kind::OptionalBase | Kind::OptionalGroup => {
+                self.value(slot, operand, slot.size.registers(wave))?;
+            }
             Kind::ScratchAddr => {
                 if !is_off(operand) {
                     self.value(slot, operand, 1)?;

@@ -3,9 +3,10 @@
 use super::Matcher;
 use crate::constant::{self, Encoded};
 use crate::dialect::symbols::OTHER_REGISTERS;
+use crate::dialect::{SIGN_EXTENDED_LITERALS, Trait};
 use crate::error::{AsmError, Span, suggest};
 use crate::expr::Expr;
-use crate::form::{Bit, Kind, Size, Slot};
+use crate::form::{Bit, Constant, Kind, Size, Slot};
 use crate::legal::last_sgpr;
 use crate::operand::{self, Half, Operand, Reg, RegBase, Special, Value};
 use crate::{Fixup, FixupKind};
@@ -24,7 +25,9 @@ impl<'a, 't> Matcher<'a, 't> {
             self.inst.fields[field as usize] = 1;
         }
         if operand.neg || operand.abs {
-            if let Some(value) = fold_signs(slot, operand) {
+            // A literal of 64 bits would hold any number; the encoding with signs is preferred.
+            let wide = self.form.literal_hi.is_some() && matches!(operand.value, Value::Int(_));
+            if let Some(value) = fold_signs(slot, operand).filter(|_| !wide) {
                 return self.constant(slot, &Operand { value, neg: false, abs: false, ..operand.clone() });
             }
             self.signs(slot, operand)?;
@@ -70,8 +73,18 @@ impl<'a, 't> Matcher<'a, 't> {
         if let Some(field) = slot.scalar {
             self.inst.fields[field as usize] = 1;
         }
-        let encoded = constant::encode_in(&operand.value, slot.constant, operand.literal, self.form.literals)
+        let literal =
+            operand.literal || slot.source == Some(0) && self.form.traits.has(Trait::NoInlineFirstSource);
+        let encoded = constant::encode_in(&operand.value, slot.constant, literal, self.form.literals)
             .map_err(|what| AsmError::new(operand.span, what))?;
+        let encoded = match (encoded, &operand.value) {
+            (Encoded::Literal(_), Value::Int(value))
+                if slot.constant == Constant::Int16 && SIGN_EXTENDED_LITERALS.has(self.options.arch) =>
+            {
+                Encoded::Literal(*value as u32)
+            }
+            _ => encoded,
+        };
         let code = match encoded {
             Encoded::Integer(value) => types.integer(value),
             Encoded::Float(at) => types.value(constant::FLOATS[at].0),
@@ -322,7 +335,6 @@ fn counterpart(base: RegBase) -> Option<RegBase> {
 
 /// Applies signs to a constant if the encoding has no sign bits, as LLVM does for floats.
 fn fold_signs<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
-    use crate::form::Constant;
     let absent = |wanted: bool, bit: Option<Bit>| !wanted || bit.is_none();
     slot.source.filter(|_| slot.kind == Kind::Value)?;
     if !absent(operand.neg, slot.neg) || !absent(operand.abs, slot.abs) || operand.literal {

@@ -1,7 +1,7 @@
 //! The modifiers of an entry, which follow from the fields of its encoding.
 
 use super::{Mod, Part, PartsStyle, Style, ThKind};
-use crate::dialect::{Trait, Traits};
+use crate::dialect::{POSITIVE_BUFFER_OFFSETS, Trait, Traits};
 use crate::matrix::Modifiers;
 use isa_spec::tables::{ArchTable, Encoding, EntryId, Instruction, OperandSig};
 use wavesim_isa::arch::Arch;
@@ -56,6 +56,11 @@ impl Mod {
             traits,
             mods: Vec::new(),
         };
+        if traits.has(Trait::TensorGroups) {
+            list.hints();
+            list.flag("nv", "NV");
+            return list.mods;
+        }
         let matrix = Modifiers::of(arch, entry);
         list.parts_of_fields();
         list.truth_table();
@@ -140,6 +145,10 @@ impl List {
             let bits = [self.part("NEG", 0, 3), self.part("ABS", 0, 3), self.part("OMOD", 0, 2)];
             self.parts("bitop3", &bits, PartsStyle::Hex);
         }
+        if self.traits.has(Trait::SwapControls) {
+            self.parts("bound_ctrl", &[self.part("OP_SEL", 1, 1)], PartsStyle::Decimal);
+            self.parts("fi", &[self.part("OP_SEL", 0, 1)], PartsStyle::Decimal);
+        }
         if self.traits.has(Trait::ScaleSelect) {
             self.parts("scale_sel", &[self.part("OP_SEL", 0, 4)], PartsStyle::Decimal);
         }
@@ -187,7 +196,9 @@ impl List {
     fn halves(&mut self, matrix: Option<Modifiers>, mixed: bool) {
         let traits = self.traits;
         let halves = matrix.is_none_or(|m| m.halves)
-            && ![Trait::NoHalves, Trait::ScaleSelect, Trait::MatrixFormats].iter().any(|t| traits.has(*t));
+            && ![Trait::NoHalves, Trait::ScaleSelect, Trait::MatrixFormats, Trait::SwapControls]
+                .iter()
+                .any(|t| traits.has(*t));
         if traits.has(Trait::MatrixReuse) {
             if matrix.is_some_and(|m| m.index_bits.is_some()) {
                 self.parts("index_key", &[self.part("OP_SEL", 0, 1)], PartsStyle::Decimal);
@@ -304,8 +315,10 @@ impl List {
             for name in ["OFFSET", "IOFFSET"] {
                 let Some(field) = self.field(name) else { continue };
                 // Flat addresses of RDNA 3 take non-negative offsets only.
+                let positive = POSITIVE_BUFFER_OFFSETS.has(self.arch);
                 let style = match (self.encoding.fields[field as usize].width() > 12, self.encoding.name) {
                     (true, "ENC_FLAT") => Style::Positive,
+                    (true, "ENC_VBUFFER") if positive => Style::Positive,
                     (true, _) => Style::Signed,
                     (false, _) => Style::Decimal,
                 };
@@ -350,7 +363,7 @@ impl List {
         }
     }
 
-    /// Coherence and temporal hints.
+    /// Coherence bits, temporal hint and scope.
     fn cache(&mut self) {
         if self.traits.has(Trait::StoresFromLds) {
             self.flag("lds", "LDS");
@@ -366,12 +379,19 @@ impl List {
         }
         self.flag("slc", "SLC");
         self.flag("dlc", "DLC");
+        self.hints();
+    }
+
+    /// Temporal hint and scope.
+    fn hints(&mut self) {
         let subgroup = self.inst.subgroup();
         if let (Some(field), Some(scope)) = (self.field("TH"), self.field("SCOPE"))
             && (!self.is_scalar() || subgroup == "LOAD")
         {
             let kind = match subgroup {
                 "ATOMIC" => ThKind::Atomic,
+                // Loads into LDS have no result, either.
+                "LOAD" => ThKind::Load,
                 _ if self.only_reads() => ThKind::Store,
                 _ => ThKind::Load,
             };

@@ -34,7 +34,7 @@ impl Mod {
             }
             Mod::Offset16 { low, high, swizzle } => match get(low) | get(high) << 8 {
                 0 => Ok(()),
-                value if *swizzle => write!(out, " offset:{}", swizzle::print(value as u16)),
+                value if *swizzle => write!(out, " offset:{}", swizzle::print(value as u16, arch)),
                 value => write!(out, " offset:{value}"),
             },
             Mod::Bits { printed: false, .. } => Ok(()),

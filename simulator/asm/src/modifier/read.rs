@@ -52,7 +52,9 @@ impl Mod {
             }
             Mod::Offset16 { low, high, swizzle } => {
                 let value = match &m.value {
-                    ModifierValue::Call(call) if *swizzle => swizzle::parse(call, m.value_span)? as i64,
+                    ModifierValue::Call(call) if *swizzle => {
+                        swizzle::parse(call, m.value_span, options.arch)? as i64
+                    }
                     _ => int(0, 0xffff)?,
                 };
                 set(*low, value & 0xff);

@@ -124,3 +124,38 @@ fn invalid_dual_instructions_are_refused() {
         assert!(parse(text, &Options::new(Arch::Cdna5), &NoSymbols).is_err(), "{text}");
     }
 }
+
+/// Words of `text`, or the message of its error.
+fn assembled(text: &str) -> Result<Vec<u32>, String> {
+    let options = Options::new(Arch::Cdna5);
+    let parsed = parse(text, &options, &NoSymbols).map_err(|e| e.message)?;
+    encode(Arch::Cdna5, &parsed.inst).map(|words| words.to_vec()).map_err(|e| e.to_string())
+}
+
+#[test]
+fn tensor_groups_are_given_both_or_not_at_all() {
+    assert_eq!(
+        assembled("tensor_load_to_lds s[0:3], s[4:11]"),
+        Ok(vec![0xd071_0001, 0x7c00_0000, 0x7c7c_0400])
+    );
+    let all = "tensor_load_to_lds s[0:3], s[4:11], s[12:15], s[16:19] th:TH_LOAD_NT_HT scope:SCOPE_DEV";
+    assert_eq!(assembled(all), Ok(vec![0xd071_0001, 0x7c68_0000, 0x100c_0400]));
+    for wrong in ["s[12:15]", "s[12:15], null", "null, null"] {
+        assert!(assembled(&format!("tensor_load_to_lds s[0:3], s[4:11], {wrong}")).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn both_halves_of_a_packed_product_read_one_scalar() {
+    assert!(assembled("v_pk_mul_f32 v[2:3], s[0:1], v[4:5] op_sel_hi:[0,1]").is_ok());
+    let error = assembled("v_pk_mul_f32 v[2:3], s[0:1], v[4:5]").unwrap_err();
+    assert!(error.contains("both halves read s0"), "{error}");
+}
+
+#[test]
+fn literals_of_64_bits_need_operands_of_64_bits() {
+    assert!(assembled("s_bfe_u64 s[2:3], 0x10abcdef12345678, 5").is_ok());
+    assert!(assembled("s_add_co_u32 s2, 0x10abcdef12345678, s3").is_err());
+    // A number of 32 bits is the upper half of a double.
+    assert_eq!(assembled("v_rndne_f64_e32 v[2:3], -17"), Ok(vec![0x7e04_32ff, 0xffff_ffef]));
+}

@@ -88,7 +88,7 @@ pub const UNKNOWN: [(&str, &str); 30] = [
     ("V_DUAL_DOT2ACC_F32_BF16", ""),
     ("V_DUAL_DOT2ACC_F32_F16", ""),
     ("V_FMA_DX9_ZERO_F32", "VOP3_VOP_DPP"),
-    ("V_MOV_B16", "VOP3"),
+    ("V_MOV_B16", ""),
     ("V_READFIRSTLANE_B32", "VOP3"),
 ];
 
@@ -161,13 +161,18 @@ pub static CLASSES: &[Class] = &[
     },
     Class {
         id: "accumulator-half",
-        kinds: &[Kind::NoText, Kind::Words],
+        kinds: ALL,
         holds: |c| c.name == "V_FMAC_F16" && c.text.contains("op_sel:"),
     },
     Class {
-        id: "rotation",
+        id: "accumulating-lanes",
         kinds: &[Kind::Text],
-        holds: |c| c.arch == Arch::Cdna4 && c.name == "DS_SWIZZLE_B32",
+        holds: |c| c.arch == Arch::Cdna5 && c.name.starts_with("V_FMAC_F") && c.encoding.contains("DPP"),
+    },
+    Class {
+        id: "no-inline",
+        kinds: &[Kind::NoText],
+        holds: |c| matches!(c.name, "V_CVT_PK_FP8_F16" | "V_CVT_PK_BF8_F16"),
     },
     Class {
         id: "accumulator-atomics",

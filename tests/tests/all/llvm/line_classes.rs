@@ -2,6 +2,7 @@
 
 use super::classes::UNKNOWN;
 use wavesim::arch::Arch;
+use wavesim::asm::dialect::absent::ABSENT;
 
 /// A line with the words from both assemblers; `None` if the line is rejected.
 pub struct Written {
@@ -92,6 +93,13 @@ pub static WRITTEN: &[WrittenClass] = &[
     WrittenClass { id: "waits", holds: |w| w.arch == Arch::Rdna4 && w.text.starts_with("s_waitcnt ") },
     WrittenClass { id: "two-formats", holds: |w| w.ours.is_none() && w.text.contains("dfmt:") },
     WrittenClass { id: "messages", holds: |w| w.ours.is_none() && w.text.starts_with("s_sendmsg") },
+    WrittenClass {
+        id: "absent",
+        holds: |w| {
+            let name = w.text.split(' ').next().unwrap_or_default();
+            w.ours.is_none() && ABSENT.iter().any(|(own, archs)| *own == name && archs.contains(&w.arch))
+        },
+    },
     WrittenClass {
         id: "later-llvm",
         holds: |w| {
