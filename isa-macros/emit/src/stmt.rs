@@ -400,6 +400,7 @@ fn set_state(state: State, value: TokenStream) -> TokenStream {
         | State::WaveSize
         | State::VgprSize
         | State::WaveId
+        | State::LdsSize
         | State::ScratchBase
         | State::SharedBase
         | State::PrivateBase

@@ -405,6 +405,7 @@ fn state(state: State) -> TokenStream {
         State::WaveSize => quote! { cx.wave.size() },
         State::VgprSize => quote! { cx.wave.vgpr_count() },
         State::WaveId => quote! { cx.wave.id },
+        State::LdsSize => quote! { rt::lds_size(cx) },
         State::SharedBase => quote! { wavesim_rt::SHARED_BASE },
         State::PrivateBase => quote! { wavesim_rt::PRIVATE_BASE },
         State::ScratchBase | State::TrapBase => quote! { 0u64 },

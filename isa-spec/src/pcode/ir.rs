@@ -364,6 +364,8 @@ pub enum State {
     VgprSize,
     /// Index of the wave in its workgroup.
     WaveId,
+    /// Bytes of LDS of the workgroup.
+    LdsSize,
     /// `SCRATCH_BASE`, `U(64)`.
     ScratchBase,
     /// Base address of the LDS aperture, `U(64)`.

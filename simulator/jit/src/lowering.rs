@@ -372,6 +372,7 @@ pub fn recognise(value: &Value) -> Result<(Lowering<'_>, Scope), Why> {
             State::Mode => (L::Mode, Lane),
             State::Status => return Err(Why("the status register")),
             State::WaveId => return Err(Why("the number of the wave")),
+            State::LdsSize => return Err(Why("the size of LDS")),
             _ => (L::State(*state), Wave),
         },
         K::LaneBit(Mask::Vcc) => (L::Carry, Lane),

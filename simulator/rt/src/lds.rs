@@ -17,6 +17,13 @@ pub fn lds_offset(addr: u64) -> u32 {
     if addr >> 32 == 0 { addr as u32 } else { u32::MAX }
 }
 
+/// Returns the bytes of LDS of the workgroup, also in an observed run.
+pub fn lds_size(cx: &Cx<'_>) -> u32 {
+    // In an observed run, one of the two is empty.
+    let watched = cx.watch.as_ref().map_or(0, |watch| watch.lds.len());
+    cx.lds.len().max(watched) as u32
+}
+
 /// Loads `DWORDS` registers for 32 lanes.
 #[inline(always)]
 pub fn load_lds<const BYTES: usize, const DWORDS: usize>(

@@ -58,7 +58,7 @@ pub use int::*;
 pub use isa_spec::pcode::builtins::{Control, Pure};
 pub use isa_spec::pcode::ir::{Space, Ty};
 pub use lane_moves::{LaneMove, MoveSource, pull, pull_lanes, push, push_lanes};
-pub use lds::{lds_offset, load_lds, store_lds};
+pub use lds::{lds_offset, lds_size, load_lds, store_lds};
 pub use memory::{
     exchange, load, load_buffer, load_offsets, load_vecs, store, store_buffer, store_offsets, store_vecs,
 };

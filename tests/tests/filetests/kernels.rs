@@ -16,6 +16,7 @@ type Reference = fn(&dyn Fn(&str) -> Array) -> Vec<u32>;
 const REFERENCES: &[(&str, &[Arch], Reference)] = &[
     ("bitonic", &Arch::RDNA, bitonic_sort),
     ("histogram", &Arch::RDNA, histogram),
+    ("lds_mask", &[Arch::Cdna5], |_| (0..32).map(|t| if t < 16 { t } else { 7 }).collect()),
     ("matmul_lds", &Arch::RDNA, matmul),
     ("reduce", &Arch::RDNA, |input| words(&input("arg_x")).chunks(32).map(|c| c.iter().sum()).collect()),
     ("scan", &Arch::RDNA, prefix_sums),
@@ -46,7 +47,7 @@ fn everywhere(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let schedules = [Schedule::RoundRobin, Schedule::Reverse, Schedule::Random(1), Schedule::Random(2)];
     for &arch in archs {
-        for wave in [32, 64] {
+        for &wave in arch.wave_sizes() {
             let setup = Setup { arch, wave: Some(wave), seed: 5, ..Setup::default() };
             let kernel = parse(&source, &setup)?;
             let input = |name: &str| {

@@ -33,6 +33,7 @@ const STATE: &[(&str, State, Ty)] = &[
     ("WAVE_SIZE", State::WaveSize, Ty::U(32)),
     ("VGPR_SIZE", State::VgprSize, Ty::U(32)),
     ("WAVE_ID", State::WaveId, Ty::U(32)),
+    ("LDS_SIZE", State::LdsSize, Ty::U(32)),
     ("SCRATCH_BASE", State::ScratchBase, Ty::U(64)),
     ("SHARED_BASE", State::SharedBase, Ty::U(64)),
     ("PRIVATE_BASE", State::PrivateBase, Ty::U(64)),

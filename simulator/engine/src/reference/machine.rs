@@ -197,6 +197,7 @@ impl Machine for RefMachine<'_, '_, '_> {
             State::WaveSize => wave.size() as u64,
             State::VgprSize => wave.vgpr_count() as u64,
             State::WaveId => wave.id as u64,
+            State::LdsSize => self.context.lds.len() as u64,
             State::ScratchBase | State::TrapBase => 0,
             State::SharedBase => SHARED_BASE,
             State::PrivateBase => PRIVATE_BASE,

@@ -260,6 +260,9 @@ impl Shadow {
         // An atomic's load and store are one access.
         let once = effects.atomic && done.accesses.iter().any(|a| !a.write);
         for a in done.accesses {
+            if is_masked(step, a) {
+                continue;
+            }
             if once && a.write {
                 if a.place == Place::Global && self.written.is_some() {
                     self.record_global(step, a, effects, prepared, report);
@@ -488,6 +491,13 @@ fn check_bounds<'p>(
         }
     }
     report.add(finding);
+}
+
+/// Returns whether an access is beyond LDS because its compiler has masked the lane.
+fn is_masked(step: &Step<'_>, a: &Access) -> bool {
+    let beyond = a.outside && a.place == Place::Lds;
+    let mask = beyond.then(|| step.program.arch.facts().lds_mask).flatten().map(u64::from);
+    mask.is_some_and(|mask| (mask..=mask + u64::from(u16::MAX)).contains(&a.address))
 }
 
 fn report_outside(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {

@@ -18,6 +18,7 @@ pub const FACTS: Facts = Facts {
     wave_sizes: &[64],
     lds_bytes: 64 << 10,
     lds_per_processor: 1,
+    lds_mask: None,
     vgprs: VgprFile { granule: [8, 4], accumulation: true, msbs: false },
     scalar_codes: ScalarCodes::Cdna,
     true16: false,

@@ -15,6 +15,8 @@ pub const FACTS: Facts = Facts {
     wave_sizes: &[32],
     lds_bytes: 320 << 10,
     lds_per_processor: 1,
+    // Triton's.
+    lds_mask: Some(0x7fff_ffff),
     vgprs: VgprFile { granule: [16, 16], msbs: true, ..rdna4::FACTS.vgprs },
     instructions: InstructionRules { even_vgprs: true, ..rdna4::FACTS.instructions },
     dual_issue: DualRules { same_register: true, ..rdna4::FACTS.dual_issue },

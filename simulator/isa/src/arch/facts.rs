@@ -28,6 +28,9 @@ pub struct Facts {
     /// The workgroups with all of their LDS that one multiprocessor holds: 2 where two compute units form a
     /// workgroup processor.
     pub lds_per_processor: u32,
+    /// The LDS address with which compilers mask the lanes of stores and copies, since accesses beyond LDS have
+    /// no effect. Offsets of instructions are added to it.
+    pub lds_mask: Option<u32>,
     /// The vector registers.
     pub vgprs: VgprFile,
     /// The numbers of the scalar operand codes beyond SGPRs.

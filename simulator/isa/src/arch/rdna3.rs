@@ -22,6 +22,7 @@ pub const FACTS: Facts = Facts {
     wave_sizes: &[32, 64],
     lds_bytes: 64 << 10,
     lds_per_processor: 2,
+    lds_mask: None,
     vgprs: VgprFile { granule: [8, 4], accumulation: false, msbs: false },
     scalar_codes: ScalarCodes::Rdna,
     true16: true,

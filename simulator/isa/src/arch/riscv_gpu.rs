@@ -13,6 +13,7 @@ pub const FACTS: Facts = Facts {
     machine: Some(&MACHINE),
     gfx: 0,
     lds_per_processor: 1,
+    lds_mask: None,
     float: FloatRules { default_mode: 0xf0, mode_has_ieee: false, omod_always: false },
     ..rdna3::FACTS
 };

@@ -286,6 +286,7 @@ impl Bind<'_> {
             | State::WaveSize
             | State::VgprSize
             | State::WaveId
+            | State::LdsSize
             | State::ScratchBase
             | State::SharedBase
             | State::PrivateBase
