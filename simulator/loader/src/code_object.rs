@@ -1,6 +1,7 @@
 //! HSA code objects (LLVM AMDGPUUsage, *Code Object V5*): image, kernel descriptor, metadata.
 
 use super::bundle;
+use super::debug_info::DebugInfo;
 use super::image::Image;
 use super::line_table::LineTable;
 pub use super::metadata::Arg;
@@ -80,6 +81,8 @@ pub struct Kernel {
     pub labels: Vec<(String, u64)>,
     /// Source lines by virtual address, if the file has debug information.
     pub lines: LineTable,
+    /// Functions, variables and types, if the file has debug information.
+    pub debug: DebugInfo,
 }
 
 impl Kernel {
@@ -378,7 +381,9 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         .collect();
     labels.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
     labels.dedup();
-    let lines = LineTable::read(&file, text.address()..text.address().saturating_add(text.size()));
+    let addresses = text.address()..text.address().saturating_add(text.size());
+    let lines = LineTable::read(&file, addresses.clone());
+    let debug = DebugInfo::read(&file, addresses);
     let text = (text.address(), text.data()?.to_vec());
     Ok(Kernel {
         arch,
@@ -393,5 +398,6 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         kernarg_size,
         labels,
         lines,
+        debug,
     })
 }

@@ -127,7 +127,7 @@ pub fn prepare(
         labels: unit.labels,
         prints: Vec::new(),
         modes: Modes::default(),
-        inlined: Default::default(),
+        debug: Default::default(),
         padding: Vec::new(),
         constant: Vec::new(),
     })

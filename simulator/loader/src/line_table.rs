@@ -1,7 +1,6 @@
 //! Source lines of a code object's instructions, from DWARF line tables (DWARF 5, *Line Number Information*;
 //! also versions 2 to 4).
 
-use super::inlined::Inlined;
 use gimli::{ColumnType, EndianSlice, LittleEndian};
 use object::{Object, ObjectSection};
 use std::borrow::Cow;
@@ -23,8 +22,6 @@ pub struct LineTable {
     files: Vec<SourceFile>,
     /// Rows sorted by address. Each applies up to the next row.
     rows: Vec<(u64, Option<SourceLine>)>,
-    /// Calls inlined by the compiler.
-    pub inlined: Inlined,
 }
 
 pub(super) type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -66,8 +63,6 @@ impl LineTable {
         let mut units = dwarf.units();
         while let Some(header) = units.next()? {
             let unit = dwarf.unit(header)?;
-            // Errors in inlining information do not affect the lines.
-            let _ = self.inlined.add(&dwarf, &unit, &text);
             let Some(program) = unit.line_program.clone() else { continue };
             let mut numbers = HashMap::new();
             let mut rows = program.rows();
@@ -122,7 +117,7 @@ impl LineTable {
 }
 
 /// The decompressed contents of a section; empty if the file does not have it.
-fn section<'a>(file: &object::File<'a>, name: &str) -> Cow<'a, [u8]> {
+pub(super) fn section<'a>(file: &object::File<'a>, name: &str) -> Cow<'a, [u8]> {
     let data = file.section_by_name(name).and_then(|section| {
         let data = section.compressed_data().ok()?;
         let plausible = data.uncompressed_size / MAX_RATIO <= data.data.len() as u64;

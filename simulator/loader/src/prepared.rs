@@ -1,7 +1,7 @@
 //! A kernel ready to run: the common result of all front ends (text kernels, launch files), and the starting
 //! point of running, checking, tracing and debugging.
 
-use super::inlined::Inlined;
+use super::debug_info::DebugInfo;
 use std::ops::Range;
 use wavesim_array::{Array, DType};
 use wavesim_engine::sched::dispatch::Dispatch;
@@ -29,8 +29,8 @@ pub struct Prepared {
     pub prints: Vec<Print>,
     /// Hardware modes of the launch.
     pub modes: Modes,
-    /// Calls inlined by the compiler, by address in listings.
-    pub inlined: Inlined,
+    /// The debug information of the code object; its addresses are those of listings.
+    pub debug: DebugInfo,
     /// Addresses of bytes of the kernarg segment that belong to no argument.
     pub padding: Vec<Range<u64>>,
     /// Addresses of constant data and code, to which the program may not store.
@@ -112,7 +112,7 @@ impl Prepared {
             labels: Vec::new(),
             prints: Vec::new(),
             modes: Modes::default(),
-            inlined: Inlined::default(),
+            debug: DebugInfo::default(),
             padding: Vec::new(),
             constant: Vec::new(),
         }

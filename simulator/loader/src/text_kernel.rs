@@ -101,7 +101,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         labels: kernel.labels,
         prints: kernel.prints,
         modes: Modes::default(),
-        inlined: Default::default(),
+        debug: Default::default(),
         padding: Vec::new(),
         constant: Vec::new(),
     })

@@ -74,7 +74,7 @@ impl Site {
     /// Replaces the byte offset with the address that listings show, and finds inlined calls.
     fn resolve(&mut self, prepared: &Prepared) {
         self.pc = prepared.program.address(self.pc);
-        self.inlined = prepared.inlined.calls(self.pc);
+        self.inlined = prepared.debug.inlined_calls(self.pc);
     }
 
     /// Returns the source position, as in `line 12`, `kernel.cl:12` or `pc 0x1640`.

@@ -4,6 +4,7 @@ mod abi;
 mod bundle;
 mod code_object;
 mod compare;
+mod debug_info;
 mod generic;
 mod image;
 mod launch;
