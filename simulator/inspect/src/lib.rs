@@ -4,6 +4,7 @@
 // No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod calls;
 pub mod check;
 pub mod conform;
 pub mod trace;

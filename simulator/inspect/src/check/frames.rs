@@ -1,65 +1,28 @@
-//! The calls of each wave, and the frames of functions that have returned: their bytes on the stack are undefined
-//! again.
+//! The frames of functions that have returned: their bytes on the stack are undefined again.
 //!
-//! Compiled functions find their frame at the stack pointer, s32, an offset in the lane's scratch (LLVM
-//! AMDGPUUsage, *Non-Kernel Functions*). A return is a jump to the address after a call, with the stack pointer
-//! of that call. Other jumps are no returns, and programs without calls have no frames.
+//! Compiled functions find their frame at the stack pointer, an offset in the lane's scratch (LLVM AMDGPUUsage,
+//! *Non-Kernel Functions*). After a return with the stack pointer of the call, the bytes from there on are
+//! undefined.
 
+use crate::calls::{CallStack, Jump, STACK_POINTER, jumps};
 use wavesim_engine::observe::Step;
-use wavesim_machine::exec::effects::{Class, Effects, File};
-use wavesim_machine::state::wave::EXEC_HI;
-
-/// The register that holds the stack pointer.
-const STACK_POINTER: u32 = 32;
-
-/// Maximum depth of calls that are kept; the callers of deeper ones are forgotten.
-const MAX_DEPTH: usize = 1 << 16;
-
-/// A call that has not returned.
-#[derive(Debug, Clone, Copy)]
-struct Call {
-    /// Byte offset of the instruction after the call.
-    after: u64,
-    stack_pointer: u32,
-}
+use wavesim_machine::exec::effects::Effects;
 
 /// The calls of the waves of a workgroup.
 #[derive(Default)]
-pub struct Group(Vec<Vec<Call>>);
+pub struct Group(Vec<CallStack>);
 
 /// The calls of the waves of the running workgroup.
 pub struct Frames {
-    /// By instruction: whether it calls or returns.
+    /// By instruction: whether it calls or may return.
     jumps: Vec<Option<Jump>>,
-    waves: Vec<Vec<Call>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Jump {
-    Call,
-    /// An indirect jump, perhaps a return.
-    Indirect,
+    waves: Vec<CallStack>,
 }
 
 impl Frames {
     /// Creates the state for a program with these effects.
     pub fn new(effects: &[Effects]) -> Frames {
-        let scalar = |file, first: u16| file == File::Sgpr && (first as usize) <= EXEC_HI;
-        let of = |e: &Effects| match e.class {
-            Class::Branch if e.writes.iter().any(|w| scalar(w.file, w.first) && w.count == 2) => {
-                Some(Jump::Call)
-            }
-            // The target is in a register.
-            Class::Branch if e.reads.iter().any(|r| r.count == 2 && r.role == isa_spec::tables::Role::S0) => {
-                Some(Jump::Indirect)
-            }
-            _ => None,
-        };
-        let mut jumps: Vec<Option<Jump>> = effects.iter().map(of).collect();
-        if !jumps.contains(&Some(Jump::Call)) {
-            jumps.fill(None);
-        }
-        Frames { jumps, waves: Vec::new() }
+        Frames { jumps: jumps(effects), waves: Vec::new() }
     }
 
     /// Returns whether an instruction, given by its index, calls or may return.
@@ -69,8 +32,8 @@ impl Frames {
 
     /// Starts a workgroup of `waves` waves.
     pub fn start(&mut self, waves: usize) {
-        self.waves.iter_mut().for_each(Vec::clear);
-        self.waves.resize_with(waves, Vec::new);
+        self.waves.iter_mut().for_each(CallStack::clear);
+        self.waves.resize_with(waves, CallStack::default);
     }
 
     /// Swaps the state with that of another workgroup.
@@ -83,19 +46,7 @@ impl Frames {
     pub fn jumped(&mut self, step: &Step<'_>) -> Option<u64> {
         let jump = self.jumps[step.index]?;
         let stack_pointer = step.wave.sgpr(STACK_POINTER);
-        let calls = &mut self.waves[step.wave.id as usize];
-        let target = step.wave.pc;
-        if jump == Jump::Call {
-            let after = step.pc + step.program.insts[step.index].size as u64;
-            calls.push(Call { after, stack_pointer });
-            if calls.len() > MAX_DEPTH {
-                calls.remove(0);
-            }
-            return None;
-        }
-        let at = calls.iter().rposition(|call| call.after == target)?;
-        let call = calls[at];
-        calls.truncate(at);
+        let call = self.waves[step.wave.id as usize].jumped(jump, step)?;
         (call.stack_pointer == stack_pointer).then_some(stack_pointer as u64)
     }
 }

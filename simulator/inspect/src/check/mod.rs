@@ -31,6 +31,7 @@ pub use init::initial as initial_registers;
 pub use kind::Check;
 pub use outstanding::Outstanding;
 pub use report::{Finding, Other, Report, Severity, Site};
+pub use wait_states::{Successors, successors};
 pub use written::Written;
 
 use isa_spec::pcode::builtins::Control;

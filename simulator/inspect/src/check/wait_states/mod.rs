@@ -193,9 +193,10 @@ fn wait_states(node: &Node<'_>) -> u32 {
 
 /// The possible successors of an instruction: the next one, and a branch's target. Those of an indirect jump
 /// are unknown.
-pub(super) type Successors = [Option<usize>; 2];
+pub type Successors = [Option<usize>; 2];
 
-pub(super) fn successors(program: &Program, at: usize) -> Successors {
+/// Returns the possible successors of an instruction, given by its index.
+pub fn successors(program: &Program, at: usize) -> Successors {
     let (inst, pc) = (&program.insts[at], program.pcs[at]);
     let flags = inst.instruction(program.arch.table()).flags();
     let end = pc + inst.size as u64;
