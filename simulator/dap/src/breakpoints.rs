@@ -86,6 +86,8 @@ impl Session<'_, '_> {
             Ok(self.debugger.add_breakpoint(breakpoint::Breakpoint {
                 number: 0,
                 pc,
+                more: Vec::new(),
+                place: reference.clone(),
                 location,
                 condition,
                 wave: None,

@@ -18,7 +18,7 @@ pub(super) enum Run {
     Instruction { over: bool },
     /// Executes one source line of the selected wave.
     Line { over: bool },
-    /// Runs the selected wave to its end.
+    /// Runs the selected wave until its frame has returned, or to its end.
     Out,
 }
 
@@ -154,7 +154,7 @@ impl Session<'_, '_> {
             Run::Instruction { over: true } => self.debugger.step_over_call(),
             Run::Instruction { over: false } => self.debugger.step_wave(1),
             Run::Line { over } => self.debugger.step_line(over),
-            Run::Out => self.debugger.finish_wave(),
+            Run::Out => self.debugger.finish_frame(),
         };
         for line in std::mem::take(&mut self.debugger.log) {
             self.sender.output("console", &line);

@@ -12,8 +12,12 @@ use wavesim_machine::state::Wave;
 pub struct Breakpoint {
     /// The number that `delete` takes.
     pub number: u32,
-    /// Byte offset of the instruction.
+    /// Byte offset of the instruction; of the first one, if there are several.
     pub pc: u64,
+    /// Byte offsets of further instructions: a breakpoint may be at all instructions of a name.
+    pub more: Vec<u64>,
+    /// The location, as the commands take it.
+    pub place: String,
     /// The location and condition, for display.
     pub location: String,
     /// A condition: an expression that must not be zero.
@@ -192,10 +196,37 @@ impl Watched {
     }
 }
 
-/// Returns the PC of a location: a line (the first instruction at or after it), a label, or an address
-/// (`0x…`, `*N`).
+/// Returns the PCs of a location: that of [`locate`], or those of the instructions of a name.
+///
+/// # Errors
+/// There is no such location.
+pub fn locate_all(text: &str, timeline: &Timeline<'_>) -> Result<Vec<u64>, String> {
+    let place = locate(text, timeline);
+    if let Ok(pc) = place {
+        return Ok(vec![pc]);
+    }
+    let named = instructions(text, &timeline.prepared.program);
+    if named.is_empty() { place.map(|pc| vec![pc]) } else { Ok(named) }
+}
+
+/// Returns the PCs of the instructions of a name, with or without the suffix of its encoding.
+fn instructions(name: &str, program: &Program) -> Vec<u64> {
+    let named = |at: &usize| {
+        let text = program.text(*at);
+        let own = text.split_whitespace().next().unwrap_or_default();
+        let plain = ["_e32", "_e64", "_dpp", "_sdwa", "_e64_dpp"].iter().find_map(|s| own.strip_suffix(s));
+        own == name || plain == Some(name)
+    };
+    (0..program.insts.len()).filter(named).map(|at| program.pcs[at]).collect()
+}
+
+/// Returns the PC of a location: a line (the first instruction at or after it), a label, a function, or an
+/// address (`0x…`, `*N`).
 pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
     let program = &timeline.prepared.program;
+    if let Some(pc) = function(text, timeline) {
+        return Ok(pc);
+    }
     if let Some((_, pc)) = timeline.prepared.labels.iter().find(|l| l.0 == text) {
         return Ok(*pc);
     }
@@ -211,7 +242,7 @@ pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
         let labels: Vec<&str> = timeline.prepared.labels.iter().map(|l| l.0.as_str()).collect();
         return Err(match expr::nearest(text, &labels) {
             Some(near) => format!("there is no label `{text}`; did you mean `{near}`?"),
-            None => format!("`{text}` is not a line, label or address (0x…)"),
+            None => format!("`{text}` is not a line, label, function, instruction or address (0x…)"),
         });
     };
     if text.starts_with('*') {
@@ -225,6 +256,19 @@ pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
     first
         .map(|(at, _)| program.pcs[at])
         .ok_or_else(|| format!("there is no instruction at or after line {number}"))
+}
+
+/// Returns an instruction of a function that debug information names: the first one of its second line, where its
+/// frame has been set up.
+fn function(name: &str, timeline: &Timeline<'_>) -> Option<u64> {
+    let program = &timeline.prepared.program;
+    let addresses = timeline.prepared.debug.function_addresses(name)?;
+    let start = program.inst_at(program.pc_at(addresses.start))?;
+    let end = program.pc_at(addresses.end);
+    let line = |at: usize| program.source_line(at).map(|l| (l.file, l.line));
+    let mut inside = (start..program.insts.len()).take_while(|at| program.pcs[*at] < end);
+    let second = inside.find(|at| line(*at).is_some() && line(*at) != line(start));
+    Some(program.pcs[second.unwrap_or(start)])
 }
 
 /// Returns the PC of a line of a file that debug information names: `kernel.cl:12`.
@@ -257,9 +301,19 @@ fn at_instruction(program: &Program, pc: u64) -> Result<u64, String> {
 }
 
 impl Breakpoint {
+    /// Returns whether the breakpoint is at an instruction, given by its byte offset.
+    pub fn is_at(&self, pc: u64) -> bool {
+        self.pc == pc || self.more.contains(&pc)
+    }
+
+    /// Returns the byte offsets of its instructions.
+    pub fn pcs(&self) -> impl Iterator<Item = u64> {
+        std::iter::once(self.pc).chain(self.more.iter().copied())
+    }
+
     /// Returns whether the breakpoint is hit by the wave, which is about to execute an instruction.
     pub fn is_hit(&self, timeline: &Timeline<'_>, focus: Focus) -> Result<bool, String> {
-        if timeline.wave(focus.wave).pc != self.pc || self.wave.is_some_and(|w| w != focus.wave) {
+        if !self.is_at(timeline.wave(focus.wave).pc) || self.wave.is_some_and(|w| w != focus.wave) {
             return Ok(false);
         }
         match &self.condition {

@@ -6,7 +6,7 @@
 
 use super::pages::Page;
 use super::timeline::{Groups, SuspendedGroup};
-use super::written::Sgprs;
+use super::tracked::Tracked;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub(super) struct Checkpoint<'a> {
     pub groups: Groups<'a>,
     /// The wave whose turn it is, and the number of steps of its turn that it has taken.
     pub turn: (usize, u64),
-    /// The SGPRs that each wave has written.
-    pub written: Vec<Sgprs>,
+    /// What is tracked of each wave.
+    pub tracked: Vec<Tracked>,
     /// Global memory.
     pub pages: Vec<Page>,
 }

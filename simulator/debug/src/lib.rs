@@ -8,6 +8,7 @@
 //! - [`stop`]: the reasons for a stop
 //! - [`breakpoint`]: breakpoints and watchpoints
 //! - [`expr`]: expressions over registers, arguments and memory
+//! - [`frames`], [`variables`]: functions and variables of the source
 //! - [`view`], [`explain`]: state, and the semantics of an instruction, as text
 //! - [`command`]: the commands; [`command::COMMANDS`] is the table of them
 //!
@@ -24,10 +25,13 @@ pub mod checks;
 pub mod command;
 pub mod explain;
 pub mod expr;
+mod format;
+pub mod frames;
 mod pages;
 pub mod search;
 pub mod stop;
 pub mod stop_points;
 pub mod timeline;
+mod tracked;
+pub mod variables;
 pub mod view;
-mod written;

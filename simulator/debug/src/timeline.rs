@@ -11,22 +11,26 @@ mod edit;
 mod groups;
 mod journal;
 mod replay;
+mod session;
 mod turns;
 
 pub use super::checkpoints::MIN_CHECKPOINTS;
 pub use edit::Edit;
 pub(crate) use groups::{Groups, SuspendedGroup};
+pub use session::Journal;
 
 use super::checkpoints::{Checkpoint, Checkpoints};
 use super::checks::{Checks, Recorder};
+use super::frames::Selected;
 use super::pages::Pages;
 use super::search::Search;
 use super::stop_points::{StopObserver, StopPoints};
-use super::written::{self, Sgprs, Tracker};
+use super::tracked::{self, Table, Tracked, Tracker};
 use std::rc::Rc;
 use wavesim_engine::observe::{NoObserver, Observer};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{Group, Status};
+use wavesim_inspect::calls::Call;
 use wavesim_inspect::check::{Check, Finding};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects;
@@ -90,9 +94,9 @@ pub struct Timeline<'a> {
     group_starts: Vec<u64>,
     /// The wave whose turn it is, and the number of steps of its turn that it has taken.
     turn: (usize, u64),
-    /// The SGPRs that each wave has written, and those that each instruction writes.
-    written: Vec<Sgprs>,
-    writes: Vec<Sgprs>,
+    /// What is tracked of each wave, and what each instruction does to it.
+    tracked: Vec<Tracked>,
+    table: Table,
     /// The order of turns, unless it is random.
     order: Vec<usize>,
     /// Stop points for a run that never stops.
@@ -106,6 +110,10 @@ pub struct Timeline<'a> {
     /// Polled in long replays: returns whether to cancel.
     poll: Option<Rc<dyn Fn() -> bool + 'a>>,
     cancelled: bool,
+    /// The frame that the user has selected.
+    pub(crate) selected: Option<Selected>,
+    /// Whether the record comes from a file, and may not be one of this launch.
+    replays_foreign: bool,
 }
 
 impl<'a> Timeline<'a> {
@@ -137,14 +145,16 @@ impl<'a> Timeline<'a> {
             fault: None,
             group_starts: vec![0],
             turn: (0, 0),
-            written: vec![written::at_start(prepared); order.len()],
-            writes: written::table(&effects),
+            tracked: vec![tracked::at_start(prepared); order.len()],
+            table: Table::new(&effects),
             order,
             checks: None,
             accesses: Vec::new(),
             record_accesses: false,
             poll: None,
             cancelled: false,
+            selected: None,
+            replays_foreign: false,
         };
         timeline.turn = timeline.first_turn();
         timeline.checkpoint();
@@ -180,7 +190,7 @@ impl<'a> Timeline<'a> {
     /// Returns whether a scalar register, given by operand code, was written by the wave or initialised at
     /// its start.
     pub fn is_sgpr_written(&self, wave: usize, code: u16) -> bool {
-        self.written.get(wave).is_none_or(|w| code >= 128 || w >> code & 1 == 1)
+        self.tracked.get(wave).is_none_or(|w| code >= 128 || w.sgprs >> code & 1 == 1)
     }
 
     /// Returns the memory accesses of the last step, if [`Timeline::record_accesses`] is set.
@@ -243,6 +253,11 @@ impl<'a> Timeline<'a> {
     /// Returns a wave of the running workgroup.
     pub fn wave(&self, at: usize) -> &Wave {
         &self.group.slots[at].wave
+    }
+
+    /// Returns the calls of a wave that have not returned, innermost last.
+    pub fn calls(&self, at: usize) -> &[Call] {
+        self.tracked.get(at).map_or(&[], |tracked| tracked.calls.calls())
     }
 
     /// Returns the number of waves in the workgroup.
@@ -373,10 +388,10 @@ impl<'a> Timeline<'a> {
         }
         self.group.ready(wave);
         let before = self.group.executed;
-        let mut tracker = Tracker::new(&mut *observer, &self.writes, self.written[wave]);
+        let mut tracker = Tracker::new(&mut *observer, &self.table, &mut self.tracked[wave]);
         let result = self.group.advance_observed(wave, n, &mut tracker as &mut dyn Observer);
         let at = self.prepared.program.inst_at(self.group.slots[wave].wave.pc);
-        self.written[wave] = tracker.finish(at);
+        tracker.finish(at);
         let steps = self.group.executed - before;
         self.turn = if self.turn.0 == wave { (wave, self.turn.1 + steps) } else { (wave, steps) };
         self.time += steps;

@@ -3,12 +3,15 @@
 
 use super::breakpoint::Breakpoint;
 use super::expr::{Focus, Register};
+use super::format::Format;
+use super::frames::source_place;
 use super::timeline::Timeline;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use wavesim_array::{DType, show};
 use wavesim_engine::sched::group::Status;
 use wavesim_isa::arch::Arch;
+use wavesim_loader::debug_info::SourcePlace;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::Wave;
 use wavesim_machine::state::wave::VCC_LO;
@@ -73,7 +76,7 @@ pub fn waves(timeline: &Timeline<'_>, focus: Focus) -> String {
 pub fn listing(timeline: &Timeline<'_>, pc: u64, around: usize, breakpoints: &[Breakpoint]) -> String {
     let program = &timeline.prepared.program;
     let mut out = String::new();
-    let stops: Vec<u64> = breakpoints.iter().map(|b| b.pc).collect();
+    let stops: Vec<u64> = breakpoints.iter().flat_map(Breakpoint::pcs).collect();
     // Padding between functions has no line number.
     let placed = program.inst_at(pc).filter(|at| program.lines[*at] != 0);
     if let (Some(source), Some(at)) = (&timeline.prepared.source, placed) {
@@ -100,9 +103,36 @@ pub fn listing(timeline: &Timeline<'_>, pc: u64, around: usize, breakpoints: &[B
     out
 }
 
+/// Returns the lines of a source file around a place.
+pub fn source(
+    timeline: &Timeline<'_>,
+    text: &str,
+    place: &SourcePlace,
+    around: usize,
+    breakpoints: &[Breakpoint],
+) -> String {
+    let here = place.line as usize;
+    let stops: Vec<SourcePlace> = breakpoints
+        .iter()
+        .flat_map(Breakpoint::pcs)
+        .filter_map(|pc| source_place(timeline.prepared, pc))
+        .filter(|stop| stop.path == place.path)
+        .collect();
+    let mut out = String::new();
+    for (number, line) in (1usize..).zip(text.lines()) {
+        if number + around < here || number > here + around {
+            continue;
+        }
+        let mark = if number == here { "=>" } else { "  " };
+        let stop = if stops.iter().any(|stop| stop.line as usize == number) { 'b' } else { ' ' };
+        let _ = writeln!(out, "{mark}{stop}{number:>4}  {line}");
+    }
+    out
+}
+
 /// Returns the scalar state and the registers that are not zero.
 pub fn registers(timeline: &Timeline<'_>, focus: Focus) -> String {
-    let w = timeline.wave(focus.wave);
+    let w = timeline.frame_wave(focus.wave);
     let digits = w.size() as usize / 4;
     let arch = timeline.prepared.program.arch;
     let pc = timeline.prepared.program.address(w.pc);
@@ -164,14 +194,14 @@ pub fn register(
     timeline: &Timeline<'_>,
     focus: Focus,
     what: Register,
-    dtype: Option<DType>,
+    format: Option<Format>,
     lanes: Option<RangeInclusive<u32>>,
 ) -> Result<String, String> {
-    let w = timeline.wave(focus.wave);
+    let w = timeline.frame_wave(focus.wave);
     let arch = timeline.prepared.program.arch;
     let mut out = String::new();
     // A 64-bit type takes two registers.
-    let step = if dtype.is_some_and(|d| d.size() == 8) { 2 } else { 1 };
+    let step = format.map_or(1, Format::registers);
     match what {
         Register::Sgpr(first, count) => {
             let mask = matches!(
@@ -186,7 +216,7 @@ pub fn register(
                     out,
                     "{} = {}",
                     register_name(arch, File::Sgpr, r, n),
-                    show::bits(bits, dtype, n)
+                    Format::bits(format, bits, n)
                 );
             }
         }
@@ -203,7 +233,7 @@ pub fn register(
                 let n = step.min(first + count - r);
                 let value = |l| {
                     let bits = (0..n).fold(0u64, |v, k| v | (w.vgpr(l, (r + k) as u32) as u64) << (32 * k));
-                    show::bits(bits, dtype, n)
+                    Format::bits(format, bits, n)
                 };
                 let list: Vec<(u32, String)> = lanes.clone().map(|l| (l, value(l))).collect();
                 let _ = writeln!(out, "{}", register_name(arch, File::Vgpr, r, n));

@@ -4,7 +4,7 @@ use super::check::parse_check;
 use super::input::InputArgs;
 use super::{FAILED, INTERRUPTED, OK, prompt};
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use wavesim_debug::command::{self, Debugger, Flow};
 use wavesim_debug::timeline::Timeline;
 use wavesim_debug::view;
@@ -71,6 +71,37 @@ impl ChecksArgs {
     }
 }
 
+/// The files of this machine, for the debugger.
+pub struct LocalFiles {
+    /// The folder of the kernel.
+    folder: PathBuf,
+}
+
+impl LocalFiles {
+    /// Searches sources also in the folder of a kernel's file.
+    pub fn near(file: &Path) -> LocalFiles {
+        LocalFiles { folder: file.parent().unwrap_or(Path::new("")).to_path_buf() }
+    }
+}
+
+impl command::Files for LocalFiles {
+    fn read(&self, path: &str) -> Result<String, String> {
+        files::read_text(Path::new(path)).map_err(|e| e.to_string())
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<(), String> {
+        files::write(Path::new(path), |out| out.write_all(text.as_bytes())).map_err(|e| e.to_string())
+    }
+
+    /// Reads a file that debug information names: from the compiler's path, or next to the code object.
+    fn source(&self, path: &str) -> Option<String> {
+        let last = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        let name = path.trim_start_matches("./");
+        let places = [PathBuf::from(path), self.folder.join(name), self.folder.join(last)];
+        places.iter().find_map(|path| files::read_text(path).ok())
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   wavesim debug kernel.rdna
@@ -108,6 +139,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut timeline = Timeline::new(&prepared, &dispatch)?;
     args.checks.start(&mut timeline)?;
     let mut debugger = Debugger::new(timeline, command::ctrl_c);
+    debugger.set_files(LocalFiles::near(&args.input.file));
     writeln!(out, "{}", view::position(&debugger.timeline, debugger.focus.wave))?;
     out.flush()?;
     let mut text = String::new();

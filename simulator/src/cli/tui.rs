@@ -1,11 +1,10 @@
 //! `wavesim tui`: runs the full-screen debugger.
 
 use super::OK;
-use super::debug::ChecksArgs;
+use super::debug::{ChecksArgs, LocalFiles};
 use super::input::InputArgs;
 use crate::tui::{self, app::App};
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
 use wavesim_debug::command::Debugger;
 use wavesim_debug::timeline::Timeline;
 use wavesim_machine::exec::location::SourceFile;
@@ -34,18 +33,13 @@ impl TuiArgs {
         let dispatch = self.input.dispatch(&prepared)?;
         let mut timeline = Timeline::new(&prepared, &dispatch)?;
         self.checks.start(&mut timeline)?;
-        let mut app = App::new(Debugger::new(timeline, interrupt));
-        let folder = self.input.file.parent().unwrap_or(Path::new(""));
-        app.sources = prepared.program.source_files().iter().map(|file| text_of(file, folder)).collect();
+        let mut debugger = Debugger::new(timeline, interrupt);
+        debugger.set_files(LocalFiles::near(&self.input.file));
+        let mut app = App::new(debugger);
+        let text = |file: &SourceFile| app.debugger.source_text(&file.path).map(|text| text.to_string());
+        app.sources = prepared.program.source_files().iter().map(text).collect();
         Ok(body(&mut app))
     }
-}
-
-/// Reads a file that debug information names, from the compiler's path or next to the code object.
-fn text_of(file: &SourceFile, folder: &Path) -> Option<String> {
-    let last = file.path.rsplit(['/', '\\']).next().unwrap_or(&file.path);
-    let places = [PathBuf::from(&file.path), folder.join(&*file.name), folder.join(last)];
-    places.iter().find_map(|path| wavesim_files::read_text(path).ok())
 }
 
 pub fn run(args: &TuiArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {

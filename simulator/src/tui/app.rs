@@ -109,9 +109,12 @@ pub const KEYS: [&str; 2] = [
 
 /// The help on all keys.
 pub const HELP: &str = "\
-s        step: one instruction of this wave
+s        step: one line of this wave, into calls; one instruction where the pane shows them
 a        one instruction of every wave
-n        next: over a call, or out of a loop
+n        next: over calls, or out of a loop
+F        finish: out of this function
+K        the calls of this wave
+i        variables of this function
 c        continue to the next stop
 b        back one instruction
 r        reverse: back to the previous stop
@@ -173,9 +176,14 @@ impl<'a> App<'a> {
         match key.code {
             KeyCode::Char('q') => return Flow::Quit,
             KeyCode::Char(':') => self.input = Some(String::new()),
-            KeyCode::Char('s') => return self.command("step"),
+            KeyCode::Char('s') => return self.command(if self.disassembly { "stepi" } else { "step" }),
             KeyCode::Char('a') => return self.command("stepall"),
-            KeyCode::Char('n') => self.pending = Some("next".to_string()),
+            KeyCode::Char('n') => {
+                self.pending = Some(if self.disassembly { "nexti" } else { "next" }.to_string());
+            }
+            KeyCode::Char('F') => self.pending = Some("finish".to_string()),
+            KeyCode::Char('K') => return self.command("backtrace"),
+            KeyCode::Char('i') => return self.command("info locals"),
             KeyCode::Char('c') => self.pending = Some("continue".to_string()),
             KeyCode::Char('b') => return self.command("back"),
             KeyCode::Char('r') => self.pending = Some("reverse-continue".to_string()),

@@ -118,6 +118,7 @@ impl Debugger<'_> {
 
     pub(super) fn last_write(&mut self, text: &str, out: &mut String) -> CommandResult {
         let what = self.watched(text)?;
+        let target = what.clone();
         self.begin();
         let found = match what {
             Watched::Register { wave, register, lane } => {
@@ -145,6 +146,7 @@ impl Debugger<'_> {
             self.focus.wave = wave;
         }
         self.travel(time);
+        self.last_write = Some((target, time));
         self.stops.push(Stop::Done);
         self.show_position(out);
         Ok(())

@@ -27,14 +27,23 @@ impl Debugger<'_> {
             }
             None => (head, None),
         };
-        let pc = match place {
-            "" => self.timeline.wave(self.focus.wave).pc,
-            place => breakpoint::locate(place, &self.timeline)?,
+        let pcs = match place {
+            "" => vec![self.timeline.wave(self.focus.wave).pc],
+            place => breakpoint::locate_all(place, &self.timeline)?,
+        };
+        let (pc, more) = (pcs[0], pcs[1..].to_vec());
+        let program = &self.timeline.prepared.program;
+        let (location, place) = match (&more[..], place) {
+            ([], "") => (program.place(pc), format!("0x{:x}", program.address(pc))),
+            ([], place) => (program.place(pc), place.to_string()),
+            _ => (place.to_string(), place.to_string()),
         };
         let number = self.add_breakpoint(Breakpoint {
             number: 0,
             pc,
-            location: self.timeline.prepared.program.place(pc),
+            more,
+            place: place.clone(),
+            location,
             condition,
             wave,
             temporary,
@@ -43,7 +52,11 @@ impl Debugger<'_> {
             message: message.map(str::to_string),
         });
         let kind = if temporary { "temporary breakpoint" } else { "breakpoint" };
-        let _ = writeln!(out, "{kind} {number} at {}", view::instruction(&self.timeline, pc));
+        let at = match pcs.len() {
+            1 => view::instruction(&self.timeline, pc),
+            n => format!("{n} instructions {place}"),
+        };
+        let _ = writeln!(out, "{kind} {number} at {at}");
         Ok(())
     }
 
@@ -53,7 +66,10 @@ impl Debugger<'_> {
     /// The expression is invalid or cannot be evaluated.
     pub fn condition(&self, text: &str) -> Result<Expression, String> {
         let condition = Expression::parse(text, self.timeline.prepared)?;
-        condition.evaluate(&Scope::new(&self.timeline, self.focus))?;
+        // Variables of the source may come into scope where the condition is evaluated.
+        if !condition.has_variables() {
+            condition.evaluate(&Scope::new(&self.timeline, self.focus))?;
+        }
         Ok(condition)
     }
 

@@ -9,26 +9,34 @@ mod back;
 mod breakpoints;
 mod cause;
 mod complete;
+mod frame;
 mod help;
 mod parse;
 mod run;
+mod session;
 mod set;
+pub(crate) use set::encoded;
 mod show;
+mod step;
 mod table;
 mod why;
 
+pub use session::Files;
 pub use table::{COMMANDS, Command, Completion};
 
-use super::breakpoint::{Breakpoint, Watchpoint};
+use super::breakpoint::{Breakpoint, Watched, Watchpoint};
 use super::expr::{self, Focus};
+use super::frames::source_place;
 use super::stop::Stop;
 use super::timeline::Timeline;
 use super::view;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use wavesim_engine::sched::dispatch::INTERRUPT;
+use wavesim_engine::sched::group::Status;
 use wavesim_inspect::check::Check;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{self, Effects, File, Use};
@@ -59,8 +67,15 @@ pub struct Debugger<'a> {
     pub log: Vec<String>,
     /// The checks whose findings stop the run; `None` for all enabled checks.
     pub stop_at: Option<Vec<Check>>,
+    /// Values to show after each stop, as arguments of `print`, each with its number.
+    pub displays: Vec<(u32, String)>,
     /// Messages of a command in addition to the reasons for stopping.
     notes: Vec<String>,
+    /// The value of the last `last-write`, and the time of the write.
+    last_write: Option<(Watched, u64)>,
+    files: Option<Box<dyn Files + 'a>>,
+    /// Source files by path, as far as they have been shown.
+    sources: RefCell<BTreeMap<String, Option<Rc<str>>>>,
     effects: Vec<Effects>,
     next_number: u32,
     /// The command that an empty line repeats.
@@ -95,7 +110,11 @@ impl<'a> Debugger<'a> {
             stops: vec![Stop::Start],
             log: Vec::new(),
             stop_at: None,
+            displays: Vec::new(),
             notes: Vec::new(),
+            last_write: None,
+            files: None,
+            sources: RefCell::default(),
             next_number: 1,
             repeated: String::new(),
             poll_interrupt,
@@ -167,11 +186,18 @@ impl<'a> Debugger<'a> {
         if self.timeline.memory().is_word_addressed() { word_address(address) } else { address }
     }
 
-    /// Writes the fault, if any, and the position of the selected wave.
-    fn show_position(&self, out: &mut String) {
+    /// Writes the fault, if any, the position of the selected wave, and the displayed values.
+    fn show_position(&mut self, out: &mut String) {
         if let Some(fault) = self.timeline.fault() {
             let _ = writeln!(out, "{fault}");
         }
         let _ = writeln!(out, "{}", view::position(&self.timeline, self.focus.wave));
+        if self.timeline.status(self.focus.wave) != Status::Ended
+            && let Some(place) = source_place(self.timeline.prepared, self.timeline.wave(self.focus.wave).pc)
+            && let Some(line) = self.source_line(&place)
+        {
+            let _ = writeln!(out, "{line}");
+        }
+        self.show_displays(out);
     }
 }

@@ -1,5 +1,5 @@
-//! Commands that go forward: `step`, `stepall`, `next`, `continue`, `until`, `finish`; and the conditions
-//! that stop them.
+//! Commands that go forward: `stepall`, `continue`, `until`; and the conditions that stop them. Steps by line and
+//! by frame are in the module `step`.
 //!
 //! The public methods ([`Debugger::run_while`] and its callers) produce no text and leave the reasons for
 //! stopping in [`Debugger::stops`]. The command functions write these reasons.
@@ -13,7 +13,8 @@ use crate::timeline::{Outcome, Timeline};
 use crate::{breakpoint, view};
 use std::fmt::Write as _;
 use wavesim_engine::sched::group::Status;
-use wavesim_machine::exec::effects::{Class, File};
+use wavesim_machine::exec::effects::Effects;
+use wavesim_machine::exec::machine_ops::is_barrier;
 
 /// Maximum number of steps that other waves take before a command that steps one wave gives up.
 const MAX_WAIT_STEPS: u64 = 1 << 20;
@@ -23,12 +24,6 @@ const MAX_WAIT_STEPS: u64 = 1 << 20;
 pub type Until<'u> = &'u mut dyn FnMut(&Timeline<'_>, usize) -> bool;
 
 impl Debugger<'_> {
-    pub(super) fn step(&mut self, args: &str, out: &mut String) -> CommandResult {
-        self.step_wave(parse::count(args)?)?;
-        self.show_stop(out);
-        Ok(())
-    }
-
     /// Executes `n` instructions of the selected wave.
     ///
     /// # Errors
@@ -85,100 +80,25 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn next(&mut self, out: &mut String) -> CommandResult {
-        self.step_over()?;
-        self.show_stop(out);
-        Ok(())
-    }
-
-    /// Runs to the instruction after the current one.
-    ///
-    /// # Errors
-    /// The condition of a breakpoint cannot be evaluated.
-    pub fn step_over(&mut self) -> Result<(), String> {
-        let wave = self.focus.wave;
-        let group = self.timeline.position().0;
-        let pc = self.timeline.wave(wave).pc;
-        let program = &self.timeline.prepared.program;
-        let Some(at) = program.inst_at(pc) else { return self.step_wave(1) };
-        let following = pc + program.insts[at].size as u64;
-        self.begin();
-        self.run_while(true, &[following], &mut move |m, w| {
-            m.has_ended(group) || m.position().0 == group && w == wave && m.wave(w).pc == following
-        })
-    }
-
-    /// Executes the rest of the source line at which the selected wave is. Steps over calls if `over`.
-    ///
-    /// # Errors
-    /// The condition of a breakpoint cannot be evaluated.
-    pub fn step_line(&mut self, over: bool) -> Result<(), String> {
-        let prepared = self.timeline.prepared;
-        // The file is part of the position: equal line numbers in two files differ. Code without a line
-        // belongs to the line before it.
-        let line = |pc: u64| prepared.program.location(pc).map(|l| (l.file, l.line));
-        let group = self.timeline.position().0;
-        let from = line(self.timeline.wave(self.focus.wave).pc);
-        loop {
-            let pc = self.timeline.wave(self.focus.wave).pc;
-            if over && self.calls(pc) {
-                self.step_over()?;
-            } else {
-                self.step_wave(1)?;
-            }
-            let here = line(self.timeline.wave(self.focus.wave).pc);
-            let done =
-                from.is_none() || here.is_some() && here != from || self.timeline.position().0 != group;
-            if done || self.stops[..] != [Stop::Done] || self.interrupted() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Executes one instruction of the selected wave; for a call, everything up to the instruction after it.
-    ///
-    /// # Errors
-    /// The condition of a breakpoint cannot be evaluated.
-    pub fn step_over_call(&mut self) -> Result<(), String> {
-        if self.calls(self.timeline.wave(self.focus.wave).pc) { self.step_over() } else { self.step_wave(1) }
-    }
-
-    /// Returns whether the instruction at a PC is a call: a jump that saves the return address.
-    fn calls(&self, pc: u64) -> bool {
-        let at = self.timeline.prepared.program.inst_at(pc);
-        at.is_some_and(|at| {
-            let effects = &self.effects[at];
-            effects.class == Class::Branch
-                && effects.writes.iter().any(|w| w.file == File::Sgpr && w.count == 2)
-        })
-    }
-
     pub(super) fn until(&mut self, place: &str, out: &mut String) -> CommandResult {
-        let pc = breakpoint::locate(place, &self.timeline)?;
+        let pcs = match place {
+            "barrier" => self.barriers()?,
+            place => breakpoint::locate_all(place, &self.timeline)?,
+        };
         let wave = self.focus.wave;
         self.begin();
-        self.run_while(true, &[pc], &mut move |m, w| w == wave && m.wave(w).pc == pc)?;
+        self.run_while(true, &pcs, &mut |m, w| w == wave && pcs.contains(&m.wave(w).pc))?;
         self.show_stop(out);
         Ok(())
     }
 
-    pub(super) fn finish(&mut self, out: &mut String) -> CommandResult {
-        self.finish_wave()?;
-        self.show_stop(out);
-        Ok(())
-    }
-
-    /// Runs until the selected wave has ended.
-    ///
-    /// # Errors
-    /// The condition of a breakpoint cannot be evaluated.
-    pub fn finish_wave(&mut self) -> Result<(), String> {
-        let wave = self.focus.wave;
-        let group = self.timeline.position().0;
-        self.begin();
-        self.run_while(true, &[], &mut move |m, _| {
-            m.has_ended(group) || m.position().0 == group && m.status(wave) == Status::Ended
-        })
+    /// Returns the byte offsets of the barriers of the program.
+    fn barriers(&self) -> Result<Vec<u64>, String> {
+        let pcs = &self.timeline.prepared.program.pcs;
+        let at_barrier = |e: &&Effects| e.calls.iter().any(|call| is_barrier(*call));
+        let found = self.effects.iter().zip(pcs).filter(|(e, _)| at_barrier(e)).map(|(_, pc)| *pc);
+        let found: Vec<u64> = found.collect();
+        if found.is_empty() { Err("the kernel has no barrier".to_string()) } else { Ok(found) }
     }
 
     /// Clears the reasons for the previous stop.
@@ -193,7 +113,8 @@ impl Debugger<'_> {
     /// and others, given by their byte offsets.
     pub(super) fn stop_points(&self, stop_pcs: &[u64]) -> StopPoints {
         let pcs = &self.timeline.prepared.program.pcs;
-        let stops: Vec<u64> = self.breakpoints.iter().map(|b| b.pc).chain(stop_pcs.iter().copied()).collect();
+        let stops: Vec<u64> =
+            self.breakpoints.iter().flat_map(Breakpoint::pcs).chain(stop_pcs.iter().copied()).collect();
         let stop_points = StopPoints::new(
             &self.effects,
             |at| stops.contains(&pcs[at]),
@@ -202,14 +123,15 @@ impl Debugger<'_> {
         // A point may be passed without returning only if nothing but wave-local conditions can stop there.
         let needs_return = |pc| {
             let local = |b: &Breakpoint| b.condition.as_ref().is_some_and(Expression::is_wave_local);
-            stop_pcs.contains(&pc) || self.breakpoints.iter().any(|b| b.pc == pc && !local(b))
+            stop_pcs.contains(&pc) || self.breakpoints.iter().any(|b| b.is_at(pc) && !local(b))
         };
         if self.watchpoints.iter().any(|w| matches!(w.target, Watched::Register { .. })) {
             return stop_points;
         }
         let lane = self.focus.lane;
-        let conditions = self.breakpoints.iter().filter(|b| !needs_return(b.pc)).filter_map(|b| {
-            let at = self.timeline.prepared.program.inst_at(b.pc)?;
+        let all = self.breakpoints.iter().flat_map(|b| b.pcs().map(move |pc| (pc, b)));
+        let conditions = all.filter(|(pc, _)| !needs_return(*pc)).filter_map(|(pc, b)| {
+            let at = self.timeline.prepared.program.inst_at(pc)?;
             Some((at, Condition { wave: b.wave, lane, expression: b.condition.clone()? }))
         });
         stop_points.only_if(conditions.collect())

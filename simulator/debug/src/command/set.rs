@@ -17,8 +17,9 @@ impl Debugger<'_> {
     /// # Errors
     /// The register or memory does not exist or cannot be set, or the value does not fit.
     pub fn assign(&mut self, place: &str, value: &str) -> Result<(), String> {
+        let is_variable = matches!(self.object(place, self.focus), Ok(Some(_)));
         let (place, dtype) = match place.rsplit_once('.') {
-            Some((head, ty)) if !ty.contains(']') => {
+            Some((head, ty)) if !is_variable && !ty.contains(']') => {
                 let dtype = DType::from_name(ty);
                 let wrong = || format!("`{ty}` is not a type; types are {}", DType::names());
                 (head.trim(), Some(dtype.ok_or_else(wrong)?))
@@ -27,6 +28,19 @@ impl Debugger<'_> {
         };
         let wave = self.focus.wave;
         let wide = self.timeline.wave(wave).size() == 64;
+        let first = place.split(|c: char| !(c.is_alphanumeric() || c == '_')).find(|word| !word.is_empty());
+        let is_named = first.is_some_and(|name| self.timeline.prepared.debug.has_variable(name));
+        if dtype.is_none()
+            && is_named
+            && let Some(object) = self.object(place, self.focus)?
+        {
+            let value = expr::evaluate(value, &self.timeline, self.focus)?;
+            let edits = object.edits(&self.timeline, self.focus, value)?;
+            return self.edit(edits);
+        }
+        if self.timeline.is_outer_frame(wave) && expr::register(place, wide, self.arch()).is_some() {
+            return Err("registers of an outer frame cannot be set (`frame 0`)".to_string());
+        }
         let (name, index) = match place.strip_suffix(']').and_then(|t| t.rsplit_once('[')) {
             Some((name, index)) if expr::register(place, wide, self.arch()).is_none() => {
                 match expr::evaluate(index, &self.timeline, self.focus)? {
@@ -116,14 +130,7 @@ impl Debugger<'_> {
         // This also checks that the bytes exist.
         space.read(&self.timeline, focus, at, &mut vec![0; bytes.len()])?;
         let at = space.range(&self.timeline, focus, at, bytes.len())?;
-        Ok((at..)
-            .zip(bytes.iter().copied())
-            .map(|(at, value)| match space {
-                Space::Lds => Edit::Lds { offset: at as usize, value },
-                Space::Scratch => Edit::Scratch { offset: at as usize, value },
-                Space::Global => Edit::Memory { address: at, value },
-            })
-            .collect())
+        Ok((at..).zip(bytes.iter().copied()).map(|(at, value)| space.edit(at, value)).collect())
     }
 
     fn memory_edits(
@@ -158,7 +165,7 @@ impl Debugger<'_> {
 }
 
 /// Encodes a value as bytes of a type.
-fn encoded(value: Value, dtype: DType) -> Result<Vec<u8>, String> {
+pub(crate) fn encoded(value: Value, dtype: DType) -> Result<Vec<u8>, String> {
     let number = match value {
         Value::Int(v) => Num::Int(v),
         // In a register, a float is stored as the bits of an f32.

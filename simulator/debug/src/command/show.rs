@@ -3,8 +3,10 @@
 use super::{CommandResult, Debugger, parse};
 use crate::breakpoint::{Access, Watched};
 use crate::expr::{self, Focus, Value};
+use crate::format::Format;
+use crate::frames::source_place;
 use crate::stop::Stop;
-use crate::{breakpoint, explain, view};
+use crate::{breakpoint, explain, variables, view};
 use std::fmt::Write as _;
 use wavesim_array::DType;
 use wavesim_inspect::check::Outstanding;
@@ -19,6 +21,12 @@ impl Debugger<'_> {
                 self.show_position(out);
             }
             "checks" => self.findings(out),
+            "l" | "locals" => return self.locals(out),
+            "display" => {
+                for (number, text) in &self.displays {
+                    let _ = writeln!(out, "{number}: {text}");
+                }
+            }
             "w" | "waves" => out.push_str(&view::waves(&self.timeline, self.focus)),
             "r" | "registers" => return self.registers(out),
             "c" | "counters" => self.counters(out),
@@ -73,7 +81,7 @@ impl Debugger<'_> {
             }
             other => {
                 return Err(format!(
-                    "there is no `info {other}`; there are waves, breakpoints, args, registers, counters and checks"
+                    "there is no `info {other}`; there are waves, breakpoints, args, locals, registers, counters, checks and display"
                 ));
             }
         }
@@ -143,7 +151,15 @@ impl Debugger<'_> {
         } else {
             self.begin();
             self.focus.wave = self.timeline.next_wave().unwrap_or(0);
-            self.run_while(true, &[], &mut |m, _| m.start_of(wanted).is_some())?;
+            // Breakpoints of the workgroups on the way do not stop the run.
+            let breakpoints = std::mem::take(&mut self.breakpoints);
+            let watchpoints = std::mem::take(&mut self.watchpoints);
+            let result = self.run_while(true, &[], &mut |m, _| m.start_of(wanted).is_some());
+            (self.breakpoints, self.watchpoints) = (breakpoints, watchpoints);
+            for watch in &mut self.watchpoints {
+                watch.last = watch.target.read(&self.timeline);
+            }
+            result?;
             if self.timeline.workgroup() != wanted {
                 self.show_stop(out);
                 return Ok(());
@@ -155,24 +171,28 @@ impl Debugger<'_> {
     }
 
     pub(super) fn print(&mut self, text: &str, out: &mut String) -> CommandResult {
+        let (text, letter) = match text.strip_prefix('/') {
+            Some(rest) => {
+                let (letter, rest) = rest.split_once(' ').ok_or("expected `print /x WHAT`")?;
+                (rest.trim(), Some(Format::of_letter(letter)?))
+            }
+            None => (text, None),
+        };
         let (text, lanes) = match text.split_once(" lanes ") {
             Some((head, range)) => (head.trim(), Some(parse::lane_range(range)?)),
             None => (text, None),
         };
         let (what, format) = match text.rsplit_once(" as ") {
             Some((head, ty)) => (head.trim(), Some(Format::parse(ty.trim())?)),
-            None => (text, None),
-        };
-        let dtype = match format {
-            Some(Format::Type(dtype)) => Some(dtype),
-            _ => None,
+            None => (text, letter),
         };
         let wide = self.timeline.wave(self.focus.wave).size() == 64;
         if let Some(register) = expr::register(what, wide, self.arch()) {
-            out.push_str(&view::register(&self.timeline, self.focus, register, dtype, lanes)?);
+            out.push_str(&view::register(&self.timeline, self.focus, register, format, lanes)?);
             return Ok(());
         }
-        if let Some(buffer) = self.timeline.prepared.buffer(what) {
+        let hidden = variables::hides_argument(&self.timeline, self.focus.wave, what);
+        if let Some(buffer) = self.timeline.prepared.buffer(what).filter(|_| !hidden) {
             let array = buffer.read(self.timeline.memory()).map_err(|e| e.to_string())?;
             let _ = writeln!(out, "{what} = {}", wavesim_array::show::show(&array, false));
             return Ok(());
@@ -183,12 +203,18 @@ impl Debugger<'_> {
         if let Some(slice) = expr::slice(what) {
             return self.print_slice(what, &slice, format, out);
         }
+        if format.is_none()
+            && let Some(object) = self.object(what, self.focus)?
+        {
+            let _ = writeln!(out, "{what} = {}", object.show(&self.timeline, self.focus)?);
+            return Ok(());
+        }
         let value = expr::evaluate(what, &self.timeline, self.focus)?;
         let hex = match value {
             Value::Int(v) if !(-9..=9).contains(&v) && format.is_none() => format!(" (0x{:x})", v as u64),
             _ => String::new(),
         };
-        let _ = writeln!(out, "{what} = {}{hex}", Format::show(format, value));
+        let _ = writeln!(out, "{what} = {}{hex}", Format::value(format, value));
         Ok(())
     }
 
@@ -210,8 +236,12 @@ impl Debugger<'_> {
         }
         let mut list = Vec::new();
         for lane in lanes {
-            let value = expr::evaluate(what, &self.timeline, Focus { lane, ..self.focus })?;
-            list.push((lane, Format::show(format, value)));
+            let focus = Focus { lane, ..self.focus };
+            let object = if format.is_none() { self.object(what, focus)? } else { None };
+            list.push(match object {
+                Some(object) => (lane, object.show(&self.timeline, focus)?),
+                None => (lane, Format::value(format, expr::evaluate(what, &self.timeline, focus)?)),
+            });
         }
         let _ = writeln!(out, "{what}");
         out.push_str(&wavesim_array::show::lanes(&list, w.exec()));
@@ -239,7 +269,7 @@ impl Debugger<'_> {
         for at in (first..=last).step_by(step).take(4096) {
             let one = format!("{}[{at}]{}", slice.name, slice.tail);
             let value = expr::evaluate(&one, &self.timeline, self.focus)?;
-            values.push(Format::show(format, value));
+            values.push(Format::value(format, value));
         }
         let width = values.iter().map(String::len).max().unwrap_or(1);
         let columns = [16, 8, 4, 2].into_iter().find(|c| c * (width + 1) <= 64).unwrap_or(1);
@@ -296,32 +326,15 @@ impl Debugger<'_> {
             "" => self.timeline.wave(self.focus.wave).pc,
             place => breakpoint::locate(place, &self.timeline)?,
         };
-        out.push_str(&view::listing(&self.timeline, pc, 5, &self.breakpoints));
+        let pc = if place.is_empty() { self.timeline.frame_pc(self.focus.wave) } else { pc };
+        let source = source_place(self.timeline.prepared, pc);
+        let source = source.and_then(|place| Some((self.source_text(&place.path)?, place)));
+        match source {
+            Some((text, place)) => {
+                out.push_str(&view::source(&self.timeline, &text, &place, 5, &self.breakpoints));
+            }
+            None => out.push_str(&view::listing(&self.timeline, pc, 5, &self.breakpoints)),
+        }
         Ok(())
-    }
-}
-
-/// The format in which `print` shows a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    Hex,
-    Type(DType),
-}
-
-impl Format {
-    fn parse(name: &str) -> Result<Format, String> {
-        if name == "hex" {
-            return Ok(Format::Hex);
-        }
-        let dtype = DType::from_name(name).map(Format::Type);
-        dtype.ok_or_else(|| format!("`{name}` is not a type; types are {}, hex", DType::names()))
-    }
-
-    fn show(format: Option<Format>, value: Value) -> String {
-        match (format, value) {
-            (Some(Format::Hex), value) => format!("0x{:x}", value.bits()),
-            (Some(Format::Type(dtype)), Value::Int(bits)) => expr::read_as(bits as u64, dtype).to_string(),
-            (_, value) => value.to_string(),
-        }
     }
 }

@@ -55,6 +55,11 @@ impl Debugger<'_> {
         };
         let wave = self.focus.wave;
         let now = self.timeline.time();
+        // Right after `last-write`, the question is about that write, which is the next step.
+        let written = self.last_write.clone().filter(|(_, time)| *time == now);
+        if written.is_some_and(|(target, _)| self.watched(what).is_ok_and(|what| what == target)) {
+            self.timeline.go_to(now + 1);
+        }
         let mut trace = Trace::new(depth);
         let (file, register) = match expr::register(name, wide, self.arch()) {
             Some(Register::Sgpr(first, _)) => (File::Sgpr, first),

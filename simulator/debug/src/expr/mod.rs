@@ -4,7 +4,9 @@
 //! selected lane, `vN[lane]` another one. The name of an argument is its address, and `name[i]` is an element
 //! of the declared type. `lds[OFFSET]`, `scratch[OFFSET]` (of the selected lane) and `mem[ADDRESS]` are
 //! dwords at a byte offset, or values of the type after it. `.lo` and `.hi` are the halves of a 32-bit value.
-//! `$step` is the number of steps taken, `$lane` the selected lane. Expressions have no side effects.
+//! Names of variables of the source read them in the selected frame: `acc`, `tile[3]`, `p.x`, `q->n`, `*q`,
+//! `&p`. `lane` is the selected lane, `$step` the number of steps taken. `any(…)` and `all(…)` are evaluated in
+//! the active lanes, `a ? b : c` as in C. Expressions have no side effects.
 
 mod parse;
 mod tree;
@@ -210,6 +212,15 @@ impl Space {
         };
         let end = at.checked_add(len as u64).filter(|end| *end <= size);
         end.map(|_| start + at).ok_or_else(|| format!("{name} has {size} bytes"))
+    }
+
+    /// Returns the edit of a byte at a position that [`Space::range`] has returned.
+    pub(super) fn edit(self, at: u64, value: u8) -> timeline::Edit {
+        match self {
+            Space::Lds => timeline::Edit::Lds { offset: at as usize, value },
+            Space::Scratch => timeline::Edit::Scratch { offset: at as usize, value },
+            Space::Global => timeline::Edit::Memory { address: at, value },
+        }
     }
 
     /// Reads bytes.

@@ -1,7 +1,8 @@
 //! The parser of expressions.
 
-use super::tree::{Node, View, numbered, register_index};
+use super::tree::{Node, Select, View, numbered, register_index};
 use super::{Register, Space, Value, nearest, register};
+use crate::variables::Part;
 use isa_spec::arith::decimal::Decimal;
 use wavesim_array::DType;
 use wavesim_loader::prepared::Prepared;
@@ -10,7 +11,7 @@ use wavesim_loader::prepared::Prepared;
 pub(super) fn parse(text: &str, prepared: &Prepared) -> Result<Node, String> {
     let tokens = lex(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, operators: 0, prepared };
-    let node = parser.binary(0)?;
+    let node = parser.expression()?;
     match parser.peek() {
         None => Ok(node),
         Some(t) => Err(format!("unexpected `{}` after the expression", t.text())),
@@ -35,8 +36,8 @@ impl Token {
 }
 
 const OPS: &[&str] = &[
-    "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "~",
-    "!", "(", ")", "[", "]", ":", ".",
+    "->", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^",
+    "~", "!", "(", ")", "[", "]", ":", ".", "?",
 ];
 
 fn lex(text: &str) -> Result<Vec<Token>, String> {
@@ -137,6 +138,23 @@ impl Parser<'_, '_> {
         Err(format!("expected `{op}`, found {found}"))
     }
 
+    /// Parses an expression with a choice: `a ? b : c`.
+    fn expression(&mut self) -> Result<Node, String> {
+        let condition = self.binary(0)?;
+        if !self.eat("?") {
+            return Ok(condition);
+        }
+        if self.depth == MAX_DEPTH {
+            return Err("the expression nests too deeply".to_string());
+        }
+        self.depth += 1;
+        let yes = self.expression()?;
+        self.expect(":")?;
+        let no = self.expression()?;
+        self.depth -= 1;
+        Ok(Node::Choice(Box::new(condition), Box::new(yes), Box::new(no)))
+    }
+
     fn binary(&mut self, least: u8) -> Result<Node, String> {
         let mut left = self.unary()?;
         while let Some(Token::Op(op)) = self.peek() {
@@ -170,11 +188,22 @@ impl Parser<'_, '_> {
         if self.eat("!") {
             return Ok(Node::Not(Box::new(self.unary()?)));
         }
+        for (op, part) in [("*", Part::Target), ("&", Part::Address)] {
+            if self.eat(op) {
+                return match self.unary()? {
+                    Node::Variable { name, mut parts, dtype: None, argument: _ } => {
+                        parts.push(Select::Part(part));
+                        Ok(Node::Variable { name, parts, dtype: None, argument: None })
+                    }
+                    _ => Err(format!("`{op}` needs a variable of the source")),
+                };
+            }
+        }
         if self.eat("~") {
             return Ok(Node::Inverted(Box::new(self.unary()?)));
         }
         if self.eat("(") {
-            let node = self.binary(0)?;
+            let node = self.expression()?;
             self.expect(")")?;
             return Ok(node);
         }
@@ -228,7 +257,56 @@ impl Parser<'_, '_> {
             self.expect("]")?;
             return Ok(Node::Stored { space, at, view: self.view()? });
         }
-        if let Some(buffer) = self.prepared.buffers.iter().position(|b| b.name == name) {
+        if matches!(name, "any" | "all") && self.eat("(") {
+            let of = Box::new(self.expression()?);
+            self.expect(")")?;
+            return Ok(Node::Lanes { all: name == "all", of });
+        }
+        let buffer = self.prepared.buffers.iter().position(|b| b.name == name);
+        if self.prepared.debug.has_variable(name) {
+            return self.variable(name, buffer.is_some());
+        }
+        self.argument(name, buffer)
+    }
+
+    /// Parses the parts of a variable of the source. An argument of the kernel may have the same name.
+    fn variable(&mut self, name: &str, is_argument: bool) -> Result<Node, String> {
+        let start = self.at;
+        let mut parts = Vec::new();
+        loop {
+            if self.eat("[") {
+                parts.push(Select::Element(self.binary(0)?));
+                self.expect("]")?;
+                continue;
+            }
+            let arrow = matches!(self.peek(), Some(Token::Op("->")));
+            let dot = matches!(self.peek(), Some(Token::Op(".")));
+            let Some(Token::Name(member)) = self.tokens.get(self.at + 1).filter(|_| arrow || dot) else {
+                break;
+            };
+            // Types after a dot are views of the bits.
+            if dot && DType::from_name(member).is_some() {
+                break;
+            }
+            parts.push(Select::Part(Part::Member(member.clone())));
+            self.at += 2;
+        }
+        let dtype = self.typed()?;
+        let end = self.at;
+        let mut argument = None;
+        if is_argument {
+            self.at = start;
+            let buffer = self.prepared.buffers.iter().position(|b| b.name == name);
+            // Only a variable has members.
+            argument = self.argument(name, buffer).ok().filter(|_| self.at == end).map(Box::new);
+            self.at = end;
+        }
+        Ok(Node::Variable { name: name.to_string(), parts, dtype, argument })
+    }
+
+    /// Parses an argument of the kernel, or a label.
+    fn argument(&mut self, name: &str, buffer: Option<usize>) -> Result<Node, String> {
+        if let Some(buffer) = buffer {
             if !self.eat("[") {
                 let address = self.prepared.memory.own_address(self.prepared.buffers[buffer].address);
                 return Ok(Node::Value(Value::Int(address as i128)));
@@ -240,10 +318,16 @@ impl Parser<'_, '_> {
         if let Some((_, pc)) = self.prepared.labels.iter().find(|l| l.0 == name) {
             return Ok(Node::Value(Value::Int(self.prepared.program.address(*pc) as i128)));
         }
-        let names: Vec<&str> = self.prepared.buffers.iter().map(|b| b.name.as_str()).collect();
+        match name {
+            "lane" => return Ok(Node::Lane),
+            "step" => return Ok(Node::Step),
+            _ => {}
+        }
+        let arguments = self.prepared.buffers.iter().map(|b| b.name.as_str());
+        let names: Vec<&str> = arguments.chain(self.prepared.debug.names()).collect();
         Err(match nearest(name, &names) {
             Some(near) => format!("there is no `{name}`; did you mean `{near}`?"),
-            None => format!("`{name}` is not a register, argument or label"),
+            None => format!("`{name}` is not a register, argument, variable or label"),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Focus, Register, Space, Value, read_as, register};
 use crate::timeline::Timeline;
+use crate::variables::{self, Object, Part};
 use std::fmt;
 use wavesim_array::DType;
 use wavesim_isa::arch::Arch;
@@ -65,10 +66,32 @@ pub(super) enum Node {
         index: Box<Node>,
         view: View,
     },
+    /// A variable of the source, or a part of one. If it is not in scope, or only in the kernel, the argument
+    /// of the same name.
+    Variable {
+        name: String,
+        parts: Vec<Select>,
+        dtype: Option<DType>,
+        argument: Option<Box<Node>>,
+    },
+    /// Whether an expression is not zero in any active lane, or in all of them.
+    Lanes {
+        all: bool,
+        of: Box<Node>,
+    },
+    /// `a ? b : c`.
+    Choice(Box<Node>, Box<Node>, Box<Node>),
     Negated(Box<Node>),
     Not(Box<Node>),
     Inverted(Box<Node>),
     Binary(&'static str, Box<Node>, Box<Node>),
+}
+
+/// A part of a variable.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Select {
+    Part(Part),
+    Element(Node),
 }
 
 /// An interpretation of bits: a half of them, as a type.
@@ -102,7 +125,7 @@ pub struct Scope<'s> {
 impl<'s> Scope<'s> {
     /// Creates a scope of the current state.
     pub fn new(timeline: &'s Timeline<'_>, focus: Focus) -> Scope<'s> {
-        let wave = timeline.wave(focus.wave);
+        let wave = timeline.frame_wave(focus.wave);
         Scope { prepared: timeline.prepared, wave, lane: focus.lane, timeline: Some((timeline, focus)) }
     }
 
@@ -135,6 +158,23 @@ impl Expression {
         self.root.value(scope)
     }
 
+    /// Returns the variable of the source, or the part of one, that the expression names; `None` if it is
+    /// something else.
+    ///
+    /// # Errors
+    /// The variable is not in scope, or does not have this part.
+    pub fn object(&self, scope: &Scope<'_>) -> Option<Result<Object, String>> {
+        let Node::Variable { name, dtype: None, argument, .. } = &self.root else { return None };
+        let (timeline, focus) = scope.timeline?;
+        let hidden = argument.is_none() || variables::hides_argument(timeline, focus.wave, name);
+        hidden.then(|| self.root.object(scope))
+    }
+
+    /// Returns whether the expression names variables of the source.
+    pub fn has_variables(&self) -> bool {
+        self.root.has_variables()
+    }
+
     /// Returns whether the value depends only on registers of the wave and global memory.
     pub fn is_wave_local(&self) -> bool {
         self.root.is_wave_local()
@@ -144,7 +184,9 @@ impl Expression {
 impl Node {
     fn parts(&self) -> [Option<&Node>; 3] {
         match self {
-            Node::Value(_) | Node::Step | Node::Lane => [None; 3],
+            Node::Value(_) | Node::Step | Node::Lane | Node::Variable { .. } => [None; 3],
+            Node::Lanes { of, .. } => [Some(of), None, None],
+            Node::Choice(a, b, c) => [Some(a), Some(b), Some(c)],
             Node::Register { lane, .. } => [lane.as_deref(), None, None],
             Node::Numbered { first, last, lane, .. } => [Some(first), last.as_deref(), lane.as_deref()],
             Node::Stored { at: part, .. }
@@ -156,9 +198,13 @@ impl Node {
         }
     }
 
+    fn has_variables(&self) -> bool {
+        matches!(self, Node::Variable { .. }) || self.parts().into_iter().flatten().any(Node::has_variables)
+    }
+
     fn is_wave_local(&self) -> bool {
         let more = match self {
-            Node::Step => true,
+            Node::Step | Node::Variable { .. } => true,
             Node::Register { register, .. } => *register == Register::Status,
             Node::Stored { space, .. } => *space != Space::Global,
             _ => false,
@@ -212,6 +258,35 @@ impl Node {
                 let own = view.half.is_none().then_some(buffer.dtype);
                 View { dtype: view.dtype.or(own), ..*view }.of(bits as u64)
             }
+            Node::Variable { name, dtype, argument, .. } => {
+                let (timeline, focus) = scope.timeline()?;
+                match argument {
+                    Some(argument) if !variables::hides_argument(timeline, focus.wave, name) => {
+                        argument.value(scope)?
+                    }
+                    _ => self.object(scope)?.value(timeline, focus, *dtype)?,
+                }
+            }
+            Node::Lanes { all, of } => {
+                let exec = scope.wave.exec();
+                let lanes = (0..scope.wave.size()).filter(|lane| exec >> lane & 1 == 1);
+                let mut result = *all;
+                for lane in lanes {
+                    let timeline = scope.timeline.map(|(t, focus)| (t, Focus { lane, ..focus }));
+                    if of.value(&Scope { lane, timeline, ..*scope })?.truth() != *all {
+                        result = !*all;
+                        break;
+                    }
+                }
+                Value::Int(result as i128)
+            }
+            Node::Choice(condition, yes, no) => {
+                if condition.value(scope)?.truth() {
+                    yes.value(scope)?
+                } else {
+                    no.value(scope)?
+                }
+            }
             Node::Negated(a) => match a.value(scope)? {
                 Value::Int(v) => Value::Int(v.wrapping_neg()),
                 Value::Float(v) => Value::Float(-v),
@@ -223,6 +298,28 @@ impl Node {
             },
             Node::Binary(op, a, b) => combine(op, a.value(scope)?, b.value(scope)?)?,
         })
+    }
+}
+
+impl Node {
+    /// Returns the variable, or the part of one, that the expression names.
+    fn object(&self, scope: &Scope<'_>) -> Result<Object, String> {
+        let Node::Variable { name, parts, .. } = self else {
+            return Err("the expression is not a variable".to_string());
+        };
+        let (timeline, focus) = scope.timeline()?;
+        let mut object = variables::find(timeline, focus, name)?;
+        for part in parts {
+            let part = match part {
+                Select::Part(part) => part.clone(),
+                Select::Element(index) => match index.value(scope)? {
+                    Value::Int(index) => Part::Element(index),
+                    Value::Float(_) => return Err("an index must be an integer".to_string()),
+                },
+            };
+            object = object.part(timeline, focus, &part)?;
+        }
+        Ok(object)
     }
 }
 

@@ -35,7 +35,7 @@ impl Timeline<'_> {
     pub(super) fn apply(&mut self, edit: Edit) -> Result<(), MemError> {
         match edit {
             Edit::Sgpr { wave, code, value } => {
-                self.written[wave] |= 1 << (code & 127);
+                self.tracked[wave].sgprs |= 1 << (code & 127);
                 self.group.slots[wave].wave.set_sgpr(code as u32, value);
             }
             Edit::Vgpr { wave, lane, register, value } => {

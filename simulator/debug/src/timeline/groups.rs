@@ -2,8 +2,8 @@
 //! runs long is suspended in favour of others, since it may wait for their stores. The journal has the times of
 //! these switches, for replays.
 
-use super::written::Sgprs;
-use super::{Timeline, written};
+use super::tracked::Tracked;
+use super::{Timeline, tracked};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use wavesim_engine::observe::Observer;
@@ -21,7 +21,7 @@ pub(crate) struct SuspendedGroup<'a> {
     index: u64,
     group: Group<'a>,
     turn: (usize, u64),
-    written: Vec<Sgprs>,
+    tracked: Vec<Tracked>,
 }
 
 impl SuspendedGroup<'_> {
@@ -125,7 +125,7 @@ impl<'a> Timeline<'a> {
         self.group_starts.push(self.time);
         self.group.start(self.workgroup());
         observer.group_started(self.workgroup(), self.waves());
-        self.written.fill(written::at_start(self.prepared));
+        self.tracked.fill(tracked::at_start(self.prepared));
         self.turn = self.first_turn();
     }
 
@@ -138,8 +138,8 @@ impl<'a> Timeline<'a> {
             true => std::mem::replace(&mut self.group, Group::new(self.dispatch, &self.prepared.memory)),
             false => self.group.clone(),
         };
-        let (index, turn, written) = (self.group_index, self.turn, self.written.clone());
-        self.groups.suspended.push_back(Rc::new(SuspendedGroup { index, group, turn, written }));
+        let (index, turn, tracked) = (self.group_index, self.turn, self.tracked.clone());
+        self.groups.suspended.push_back(Rc::new(SuspendedGroup { index, group, turn, tracked }));
         if starts {
             // Observers count time by the dispatch.
             self.group.executed = self.time;
@@ -154,7 +154,7 @@ impl<'a> Timeline<'a> {
         let Some(suspended) = self.groups.suspended.pop_front() else { return };
         self.group_index = suspended.index;
         self.turn = suspended.turn;
-        self.written.clone_from(&suspended.written);
+        self.tracked.clone_from(&suspended.tracked);
         self.group = match Rc::try_unwrap(suspended) {
             Ok(suspended) => suspended.group,
             Err(shared) => shared.group.clone(),

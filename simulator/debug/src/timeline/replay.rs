@@ -42,7 +42,7 @@ impl Timeline<'_> {
             self.replay_run(until.min(before + POLL_STEPS), None);
             if self.time == before {
                 let interrupted = self.fault.as_ref().is_some_and(|f| f.kind == FaultKind::Interrupted);
-                debug_assert!(interrupted, "a replay repeats steps that succeeded");
+                debug_assert!(interrupted || self.replays_foreign, "a replay repeats steps that succeeded");
                 self.cancelled = true;
                 return;
             }
@@ -191,7 +191,7 @@ impl Timeline<'_> {
             index: self.group_index,
             groups: self.groups.clone(),
             turn: self.turn,
-            written: self.written.clone(),
+            tracked: self.tracked.clone(),
             pages,
         });
         self.last_checkpoint = self.time;
@@ -205,7 +205,7 @@ impl Timeline<'_> {
         self.groups = c.groups.clone();
         self.time = c.time;
         self.turn = c.turn;
-        self.written.clone_from(&c.written);
+        self.tracked.clone_from(&c.tracked);
         self.last_checkpoint = c.time;
         self.fault = None;
         self.pages.restore(&c.pages, &self.prepared.memory);
