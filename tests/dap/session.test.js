@@ -295,3 +295,46 @@ test("clients connect to a port", async (t) => {
   await client.hitBreakpoint({ program, token }, { path: program, line: 9 });
   await client.stop();
 });
+
+const smooth = {
+  grid: [1], block: [64],
+  args: ["x: f32[64]=arange(64)", "out_y: f32[64]", "out_pair: f16[128]", "1"],
+};
+
+test("frames and variables of the source", async (t) => {
+  const { client, thread } = await entry(t, "examples/debugger/smooth.co", smooth);
+  const breakpoint = { name: "smooth", condition: "any(i == 63)" };
+  const set = await client.setFunctionBreakpointsRequest({ breakpoints: [breakpoint] });
+  assert.equal(set.body.breakpoints[0].verified, true);
+  const hit = await stop(client, "continue", { threadId: thread });
+  const { stackFrames, totalFrames } = (await client.stackTraceRequest({ threadId: hit.threadId })).body;
+  assert.deepEqual(stackFrames.map((f) => [f.name, f.line]), [["smooth", 20], ["blur", 39]]);
+  assert.equal(totalFrames, 2);
+  assert.equal(path.basename(stackFrames[1].source.path), "smooth.cl");
+  const second = (await client.stackTraceRequest({ threadId: hit.threadId, startFrame: 1, levels: 1 })).body;
+  assert.deepEqual(second.stackFrames.map((f) => f.id), [stackFrames[1].id]);
+
+  const locals = await variables(client, await scope(client, stackFrames[0].id, "Locals"));
+  const named = (name) => locals.find((v) => v.name === name);
+  assert.deepEqual([named("i").value, named("i").type], ["32", "int"]);
+  assert.match(named("mean").value, /optimised out/);
+  assert.equal(await value(client, "i + radius", stackFrames[0].id), "33 (0x21, 4.6e-44f)");
+  assert.equal(await value(client, "lane", stackFrames[0].id), "0");
+
+  // The outer frame has its own variables.
+  const tile = (await variables(client, await scope(client, stackFrames[1].id, "Locals"))).find((v) => v.name === "tile");
+  assert.equal(tile.type, "float[64]");
+  const elements = await variables(client, tile.variablesReference);
+  assert.deepEqual([elements[63].name, elements[63].value], ["[63]", "63.0"]);
+  await client.setVariableRequest({ variablesReference: tile.variablesReference, name: "[63]", value: "5" });
+  assert.equal(await value(client, "tile[63]", stackFrames[1].id), "5.0");
+  const watched = await client.send("dataBreakpointInfo", { variablesReference: tile.variablesReference, name: "[62]" });
+  assert.match(watched.body.dataId, /tile\[62\]/);
+
+  // A step over a line, and out of the function.
+  assert.equal((await stop(client, "next", { threadId: hit.threadId })).reason, "step");
+  assert.equal((await top(client, hit.threadId)).line, 22);
+  await stop(client, "stepOut", { threadId: hit.threadId });
+  const outer = await top(client, hit.threadId);
+  assert.deepEqual([outer.name, outer.line], ["blur", 40]);
+});

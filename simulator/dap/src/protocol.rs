@@ -165,6 +165,8 @@ pub struct StepArguments {
 pub struct StackTraceArguments {
     pub thread_id: i64,
     pub start_frame: usize,
+    /// Maximum number of frames; 0 for all.
+    pub levels: usize,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -55,7 +55,7 @@ impl Session<'_, '_> {
     pub fn select_thread(&mut self, thread: i64) -> Result<(), String> {
         let wave = (0..self.debugger.timeline.waves()).find(|&wave| self.thread(wave) == thread);
         self.debugger.focus.wave = wave.ok_or("the workgroup of this wave does not run now")?;
-        Ok(())
+        self.debugger.select_frame(0)
     }
 
     pub fn threads(&self) -> Value {
@@ -82,7 +82,7 @@ impl Session<'_, '_> {
         self.idle()?;
         self.select_thread(arguments.thread_id)?;
         if !self.ended {
-            self.handles.clear();
+            self.forget_handles();
             self.debugger.begin();
             self.run = Some(run);
         }
@@ -103,7 +103,7 @@ impl Session<'_, '_> {
     pub fn step_back(&mut self, arguments: StepArguments) -> Answer {
         self.idle()?;
         self.select_thread(arguments.thread_id)?;
-        self.handles.clear();
+        self.forget_handles();
         self.debugger.step_back()?;
         self.ended = false;
         Ok(json!({}))
@@ -112,7 +112,7 @@ impl Session<'_, '_> {
     pub fn reverse_continue(&mut self, arguments: StepArguments) -> Answer {
         self.idle()?;
         self.select_thread(arguments.thread_id)?;
-        self.handles.clear();
+        self.forget_handles();
         self.debugger.run_back();
         self.ended = false;
         Ok(json!({}))
@@ -139,7 +139,7 @@ impl Session<'_, '_> {
         self.idle()?;
         self.select_thread(arguments.thread_id)?;
         let pc = self.debugger.timeline.prepared.program.address(arguments.target_id);
-        self.handles.clear();
+        self.forget_handles();
         self.debugger.assign("pc", &format!("0x{pc:x}"))?;
         self.debugger.stops = vec![Stop::Done];
         Ok(json!({}))

@@ -3,7 +3,7 @@
 use super::protocol::{InitializeArguments, LaunchArguments, Request};
 use super::run::Run;
 use super::source::Listing;
-use super::variables::Handle;
+use super::variables::{Handle, NamedObject};
 use super::{Host, Launch};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -13,6 +13,9 @@ use wavesim_debug::command::Debugger;
 use wavesim_debug::timeline::Timeline;
 use wavesim_engine::sched::dispatch::Dispatch;
 use wavesim_inspect::check::Check;
+
+/// The id of a frame is that of its thread, plus this number for each frame inside it.
+pub(super) const FRAME: i64 = 1 << 40;
 
 /// The result of a request: the body of the response, or an error message.
 pub(super) type Answer = Result<Value, String>;
@@ -182,6 +185,7 @@ fn session(
         listing: Listing::new(prepared, host),
         arguments,
         handles: Vec::new(),
+        objects: Vec::new(),
         breakpoints: BTreeMap::new(),
         watched: Vec::new(),
         run: None,
@@ -204,6 +208,8 @@ pub(super) struct Session<'a, 's> {
     pub arguments: LaunchArguments,
     /// The objects of variable references, which count from 1. They are valid until the kernel runs again.
     pub handles: Vec<Handle>,
+    /// Variables of the source, each with the expression that names it and the frame.
+    pub objects: Vec<NamedObject>,
     /// The breakpoints of the client, by source or kind.
     pub breakpoints: BTreeMap<String, Vec<u32>>,
     /// The data breakpoints of the client.
@@ -287,9 +293,16 @@ impl Session<'_, '_> {
         }
     }
 
-    /// Selects the wave of a frame.
+    /// Selects a frame and its wave.
     pub fn select(&mut self, frame: Option<i64>) -> Result<(), String> {
         let Some(frame) = frame else { return Ok(()) };
-        self.select_thread(frame)
+        self.select_thread(frame % FRAME)?;
+        self.debugger.select_frame(usize::try_from(frame / FRAME).unwrap_or(0))
+    }
+
+    /// Forgets the objects of variable references, which a change of state makes invalid.
+    pub fn forget_handles(&mut self) {
+        self.handles.clear();
+        self.objects.clear();
     }
 }

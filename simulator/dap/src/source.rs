@@ -4,11 +4,12 @@ use super::Host;
 use super::protocol::{
     DisassembleArguments, FrameArguments, LineArguments, Source, SourceArguments, StackTraceArguments,
 };
-use super::session::{Answer, Session};
+use super::session::{Answer, FRAME, Session};
 use super::variables::Handle;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use wavesim_engine::sched::group::Status;
+use wavesim_debug::frames::{Frame, frames};
+use wavesim_loader::debug_info::SourcePlace;
 use wavesim_loader::prepared::Prepared;
 
 /// The reference of the only source that the adapter provides itself: the disassembly of a kernel without
@@ -83,6 +84,12 @@ impl Listing {
         Some((self.sources[file].clone(), line))
     }
 
+    /// Returns the source of a place that debug information names, and the line.
+    fn place(&self, prepared: &Prepared, place: &SourcePlace) -> Option<(Source, i64)> {
+        let file = prepared.program.source_files().iter().position(|f| f.path == place.path)?;
+        Some((self.sources.get(file)?.clone(), place.line as i64))
+    }
+
     /// Returns the lines of a source that have instructions, each with the byte offset of its first
     /// instruction.
     ///
@@ -108,36 +115,29 @@ impl Listing {
 impl Session<'_, '_> {
     pub fn stack_trace(&mut self, arguments: StackTraceArguments) -> Answer {
         self.select_thread(arguments.thread_id)?;
-        let timeline = &self.debugger.timeline;
-        let prepared = timeline.prepared;
-        let wave = self.debugger.focus.wave;
-        let mut pc = timeline.wave(wave).pc;
-        if timeline.status(wave) == Status::Ended {
-            // Show the last instruction, at which the wave ended.
-            pc = prepared.program.pcs.iter().copied().filter(|p| *p < pc).max().unwrap_or(pc);
-        }
-        let reference = format!("0x{:x}", prepared.program.address(pc));
-        let mut frame = json!({
-            "id": arguments.thread_id, "name": self.function(pc), "line": 0, "column": 0,
-            "instructionPointerReference": reference,
-        });
-        if let Some((source, line)) = self.listing.line(prepared, pc) {
-            frame["line"] = json!(line - 1 + self.client.first_line);
-            frame["column"] = json!(self.client.first_column);
-            frame["source"] = json!(source);
-        }
-        let frames: Vec<Value> = std::iter::once(frame).skip(arguments.start_frame).collect();
-        Ok(json!({"stackFrames": frames, "totalFrames": 1}))
+        let all = frames(&self.debugger.timeline, self.debugger.focus.wave);
+        let count = if arguments.levels == 0 { all.len() } else { arguments.levels };
+        let listed = all.iter().enumerate().skip(arguments.start_frame).take(count);
+        let listed: Vec<Value> =
+            listed.map(|(at, frame)| self.frame(frame, arguments.thread_id + at as i64 * FRAME)).collect();
+        Ok(json!({"stackFrames": listed, "totalFrames": all.len()}))
     }
 
-    /// Returns the label before an instruction, with the distance from it.
-    fn function(&self, pc: u64) -> String {
-        let labels = &self.debugger.timeline.prepared.labels;
-        match labels.iter().filter(|l| l.1 <= pc).max_by_key(|l| l.1) {
-            Some((name, at)) if *at == pc => name.clone(),
-            Some((name, at)) => format!("{name}+0x{:x}", pc - at),
-            None => format!("0x{:x}", self.debugger.timeline.prepared.program.address(pc)),
+    fn frame(&self, frame: &Frame, id: i64) -> Value {
+        let prepared = self.debugger.timeline.prepared;
+        let reference = format!("0x{:x}", prepared.program.address(frame.pc));
+        let name = if frame.inlined { format!("{} (inlined)", frame.name) } else { frame.name.clone() };
+        let mut out = json!({
+            "id": id, "name": name, "line": 0, "column": 0, "instructionPointerReference": reference,
+        });
+        // The frame around an inlined function is at the call, not at the instruction.
+        let place = frame.place.as_ref().and_then(|place| self.listing.place(prepared, place));
+        if let Some((source, line)) = place.or_else(|| self.listing.line(prepared, frame.pc)) {
+            out["line"] = json!(line - 1 + self.client.first_line);
+            out["column"] = json!(self.client.first_column);
+            out["source"] = json!(source);
         }
+        out
     }
 
     pub fn scopes(&mut self, arguments: FrameArguments) -> Answer {
@@ -151,6 +151,10 @@ impl Session<'_, '_> {
         let prepared = self.debugger.timeline.prepared;
         if !prepared.buffers.is_empty() {
             list.insert(0, ("Arguments", Handle::Arguments, Some("arguments")));
+        }
+        if !prepared.debug.is_empty() {
+            let frame = self.debugger.timeline.selected_frame(wave);
+            list.insert(0, ("Locals", Handle::Locals(wave, frame), Some("locals")));
         }
         if prepared.shape.lds_bytes > 0 {
             list.push(("LDS", Handle::Lds, None));

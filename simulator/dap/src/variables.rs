@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use wavesim_array::{DType, show};
 use wavesim_debug::command::{Command, Flow};
 use wavesim_debug::expr::{self, Register, Value};
+use wavesim_debug::variables::{Object, Part};
 use wavesim_debug::view;
 use wavesim_machine::exec::effects::{File, register_name};
 
@@ -24,10 +25,23 @@ pub(super) enum Handle {
     Vgprs(usize),
     /// The lanes of a VGPR.
     Lanes(usize, u16),
+    /// The variables of the source in a frame of a wave.
+    Locals(usize, usize),
+    /// The members or elements of a variable, by its index among the session's objects.
+    Object(usize),
     /// The dwords of LDS.
     Lds,
     /// The dwords of a lane's scratch.
     Scratch(usize, u32),
+}
+
+/// A variable of the source, or a part of one.
+pub(super) struct NamedObject {
+    object: Object,
+    /// The expression that names it.
+    name: String,
+    wave: usize,
+    frame: usize,
 }
 
 /// A variable in the debugger's syntax.
@@ -94,6 +108,8 @@ impl Session<'_, '_> {
                 let registers = self.vgprs(wave);
                 registers.into_iter().map(|register| self.vgpr(wave, register)).collect()
             }
+            Handle::Locals(wave, frame) => self.locals(wave, frame)?,
+            Handle::Object(at) => self.parts(at)?,
             Handle::Lanes(wave, register) => {
                 range.map(|lane| self.lane(wave, register, lane as u32, format)).collect()
             }
@@ -101,6 +117,70 @@ impl Session<'_, '_> {
             Handle::Scratch(..) => range.map(|k| self.dword(handle, k, format)).collect(),
         };
         Ok(json!({"variables": list}))
+    }
+
+    fn select_frame_of(&mut self, wave: usize, frame: usize) -> Result<(), String> {
+        self.debugger.focus.wave = wave;
+        self.debugger.select_frame(frame)
+    }
+
+    fn locals(&mut self, wave: usize, frame: usize) -> Result<Vec<Variable>, String> {
+        self.select_frame_of(wave, frame)?;
+        let mut list: Vec<Variable> = Vec::new();
+        for (name, object) in self.debugger.frame_variables() {
+            // Outer variables of the same name are hidden.
+            if list.iter().any(|v| v.name == name) {
+                continue;
+            }
+            list.push(match object {
+                Ok(object) => self.object(name.clone(), name, object),
+                Err(message) => Variable { name, value: format!("({message})"), ..Variable::default() },
+            });
+        }
+        Ok(list)
+    }
+
+    /// Returns the members or elements of a variable.
+    fn parts(&mut self, at: usize) -> Result<Vec<Variable>, String> {
+        let NamedObject { object, name, wave, frame } = &self.objects[at];
+        let (object, name, wave, frame) = (object.clone(), name.clone(), *wave, *frame);
+        self.select_frame_of(wave, frame)?;
+        let mut list = Vec::new();
+        for (part_name, part) in object.parts() {
+            let expression = match &part {
+                Part::Member(member) => format!("{name}.{member}"),
+                Part::Element(index) => format!("{name}[{index}]"),
+                Part::Target => format!("*{name}"),
+                Part::Address => format!("&{name}"),
+            };
+            let found = object.clone().part(&self.debugger.timeline, self.debugger.focus, &part);
+            list.push(match found {
+                Ok(found) => self.object(part_name, expression, found),
+                Err(message) => Variable { name: part_name, value: message, ..Variable::default() },
+            });
+        }
+        Ok(list)
+    }
+
+    /// Returns a variable of the source, in the selected frame.
+    fn object(&mut self, name: String, expression: String, object: Object) -> Variable {
+        let shown = object.show(&self.debugger.timeline, self.debugger.focus);
+        let kind = Some(object.kind.name.clone());
+        let wave = self.debugger.focus.wave;
+        let frame = self.debugger.timeline.selected_frame(wave);
+        let mut variables_reference = 0;
+        if !object.parts().is_empty() {
+            self.objects.push(NamedObject { object, name: expression.clone(), wave, frame });
+            variables_reference = self.reference(Handle::Object(self.objects.len() - 1));
+        }
+        Variable {
+            name,
+            value: shown.unwrap_or_else(|message| format!("({message})")),
+            kind,
+            evaluate_name: Some(expression),
+            variables_reference,
+            ..Variable::default()
+        }
     }
 
     fn argument(&mut self, at: usize) -> Variable {
@@ -181,14 +261,14 @@ impl Session<'_, '_> {
             name: "lane".to_string(),
             value: self.debugger.focus.lane.to_string(),
             kind: Some("the lane that expressions read".to_string()),
-            evaluate_name: Some("$lane".to_string()),
+            evaluate_name: Some("lane".to_string()),
             ..Variable::default()
         });
         list.push(Variable {
             name: "step".to_string(),
             value: self.debugger.timeline.time().to_string(),
             kind: Some("instructions executed so far".to_string()),
-            evaluate_name: Some("$step".to_string()),
+            evaluate_name: Some("step".to_string()),
             presentation_hint: Some(json!({"attributes": ["readOnly"]})),
             ..Variable::default()
         });
@@ -297,7 +377,7 @@ impl Session<'_, '_> {
         let arch = timeline.prepared.program.arch;
         // For lanes, the text after the index marks inactive ones.
         let index = name.split_once(']').and_then(|(head, _)| head.strip_prefix('['));
-        let index = || index.ok_or_else(|| format!("`{name}` is not an element"));
+        let index_of = || index.ok_or_else(|| format!("`{name}` is not an element"));
         let target = |text: String, wave| Ok(Target { text, watched: None, wave });
         match handle {
             Handle::Arguments => {
@@ -308,26 +388,44 @@ impl Session<'_, '_> {
                 Ok(Target { text: format!("{name}[0]"), watched, wave: None })
             }
             Handle::Buffer(at) => {
-                target(format!("{}[{}]", timeline.prepared.buffers[at].name, index()?), None)
+                target(format!("{}[{}]", timeline.prepared.buffers[at].name, index_of()?), None)
             }
             Handle::Wave(wave) | Handle::Sgprs(wave) | Handle::Vgprs(wave) => {
                 target(name.to_string(), Some(wave))
             }
+            Handle::Locals(wave, _) => target(name.to_string(), Some(wave)),
+            Handle::Object(at) => {
+                let owner = &self.objects[at];
+                let text = match index {
+                    Some(index) => format!("{}[{index}]", owner.name),
+                    None if name == "*" => format!("*{}", owner.name),
+                    None => format!("{}.{name}", owner.name),
+                };
+                target(text, Some(owner.wave))
+            }
             Handle::Lanes(wave, register) => {
                 let register = register_name(arch, File::Vgpr, register, 1);
-                target(format!("{register}[{}]", index()?), Some(wave))
+                target(format!("{register}[{}]", index_of()?), Some(wave))
             }
             Handle::Lds => {
-                let watched = Some(format!("lds {} 4", index()?));
-                Ok(Target { text: format!("lds[{}]", index()?), watched, wave: None })
+                let watched = Some(format!("lds {} 4", index_of()?));
+                Ok(Target { text: format!("lds[{}]", index_of()?), watched, wave: None })
             }
-            Handle::Scratch(wave, _) => target(format!("scratch[{}]", index()?), Some(wave)),
+            Handle::Scratch(wave, _) => target(format!("scratch[{}]", index_of()?), Some(wave)),
         }
     }
 
     pub fn set_variable(&mut self, arguments: SetVariableArguments) -> Answer {
         let target = self.target_of(arguments.variables_reference, &arguments.name)?;
         self.debugger.focus.wave = target.wave.unwrap_or(self.debugger.focus.wave);
+        match self.handle(arguments.variables_reference) {
+            Ok(Handle::Locals(wave, frame)) => self.select_frame_of(wave, frame)?,
+            Ok(Handle::Object(at)) => {
+                let (wave, frame) = (self.objects[at].wave, self.objects[at].frame);
+                self.select_frame_of(wave, frame)?;
+            }
+            _ => {}
+        }
         if let (Ok(Handle::Wave(_)), "lane") =
             (self.handle(arguments.variables_reference), &arguments.name[..])
         {
@@ -380,13 +478,20 @@ impl Session<'_, '_> {
         let timeline = &self.debugger.timeline;
         let focus = self.debugger.focus;
         let prepared = timeline.prepared;
-        if let Some(at) = prepared.buffers.iter().position(|b| b.name == text) {
+        let hidden = wavesim_debug::variables::hides_argument(timeline, focus.wave, text);
+        if let Some(at) = prepared.buffers.iter().position(|b| b.name == text && !hidden) {
             return Ok(self.argument(at));
         }
         let wide = timeline.wave(focus.wave).size() == 64;
         if let Some(Register::Vgpr(register, 1)) = expr::register(text, wide, prepared.program.arch) {
             return Ok(self.vgpr(focus.wave, register));
         }
+        if !format.hex
+            && let Some(object) = self.debugger.object(text, focus)?
+        {
+            return Ok(self.object(text.to_string(), text.to_string(), object));
+        }
+        let timeline = &self.debugger.timeline;
         let value = match expr::evaluate(text, timeline, focus)? {
             // Typed and small values have no hexadecimal form.
             Value::Int(v) if format.hex => format!("0x{:x}", v as u64),
@@ -414,7 +519,7 @@ impl Session<'_, '_> {
         }
         let output = result?;
         if state(self) != before {
-            self.handles.clear();
+            self.forget_handles();
             self.ended = false;
             // The title of the stop is part of the output.
             self.report("goto");

@@ -2,7 +2,7 @@
 
 use super::{CommandResult, Debugger};
 use crate::breakpoint::{self, Access, Breakpoint, HitCount, Watched, Watchpoint};
-use crate::expr::{self, Expression, Register, Scope, Value};
+use crate::expr::{self, Expression, Register, Scope, Space, Value};
 use crate::view;
 use std::fmt::Write as _;
 
@@ -109,6 +109,17 @@ impl Debugger<'_> {
                     Err(format!("`{text}` cannot be watched: almost every instruction changes it"))
                 }
                 register => Ok(Watched::Register { wave, register, lane: None }),
+            };
+        }
+        let first = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).find(|word| !word.is_empty());
+        if first.is_some_and(|name| self.timeline.prepared.debug.has_variable(name))
+            && let Some(object) = self.object(text, self.focus)?
+        {
+            return match object.memory() {
+                Some((Space::Global, address, len)) => self.watched_memory(address, len.max(1)),
+                Some((Space::Lds, offset, len)) => self.watched_lds(offset, len.max(1)),
+                Some((Space::Scratch, ..)) => Err(format!("`{text}` is in scratch, which cannot be watched")),
+                None => Err(format!("`{text}` is in a register now: watch that (`info locals`, `p`)")),
             };
         }
         let (name, index) = text.strip_suffix(']').and_then(|t| t.rsplit_once('[')).ok_or_else(|| {

@@ -2,8 +2,8 @@
 //! Debug Information*).
 //!
 //! - this module: functions, calls inlined by the compiler, and the variables of a function;
-//! - [`location`]: where a variable is;
-//! - [`types`]: types.
+//! - `location`: where a variable is;
+//! - `types`: types.
 //!
 //! Nothing is read until something is asked for. Damaged debug information is not an error, since it does not
 //! affect execution: what cannot be read is missing. Addresses are those of the file.
