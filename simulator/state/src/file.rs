@@ -1,7 +1,8 @@
 //! The vector registers of a wave: one file per 32 lanes. A file contains everything that a lane handler
 //! needs, so that a handler can run on either half of a wave given a pointer to its file.
 
-use super::wave::{LaneVec, ROWS};
+use super::wave::{ALL_VGPRS, LaneVec, ROWS};
+use memmap2::MmapMut;
 use std::alloc::Layout;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -27,8 +28,15 @@ pub(super) const UNWRITTEN: u8 = 2;
 /// while the lane vectors are accessed in other ways.
 pub(crate) struct Files {
     vecs: NonNull<[LaneVec]>,
-    /// The allocation, which contains the lane vectors.
-    base: NonNull<u8>,
+    backing: Backing,
+}
+
+/// The memory of the lane vectors. Most waves touch a tenth of it: the pages of a mapping are zero without being written,
+/// and exist from their first use.
+enum Backing {
+    Map(MmapMut),
+    /// Of hosts that cannot map memory.
+    Heap(NonNull<u8>, Layout),
 }
 
 // SAFETY: the type owns its lane vectors, which are plain data.
@@ -42,21 +50,22 @@ impl Files {
         Files::zeroed(LANE_VECS * halves)
     }
 
-    /// The layout of an allocation for this many lane vectors. Its alignment is less than theirs: only for one of 16
-    /// bytes does the allocator know that fresh pages are zero, and does not write them.
-    fn layout(count: usize) -> Layout {
-        let size = size_of::<LaneVec>() * count + align_of::<LaneVec>();
-        Layout::from_size_align(size, 16).expect("a few hundred KB")
-    }
-
     fn zeroed(count: usize) -> Files {
-        let layout = Files::layout(count);
-        // SAFETY: the size is not zero.
-        let base = unsafe { std::alloc::alloc_zeroed(layout) };
-        let Some(base) = NonNull::new(base) else { std::alloc::handle_alloc_error(layout) };
-        // SAFETY: the layout has room for the alignment.
-        let first = unsafe { base.add(base.align_offset(align_of::<LaneVec>())) };
-        Files { vecs: NonNull::slice_from_raw_parts(first.cast(), count), base }
+        let layout = Layout::array::<LaneVec>(count).expect("a few hundred KB");
+        let (first, backing) = match MmapMut::map_anon(layout.size()) {
+            // Pages are aligned more strictly than lane vectors.
+            Ok(mut map) if map.as_ptr().cast::<LaneVec>().is_aligned() => {
+                (NonNull::new(map.as_mut_ptr()), Backing::Map(map))
+            }
+            _ => {
+                // SAFETY: the size is not zero.
+                let first = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) });
+                let Some(first) = first else { std::alloc::handle_alloc_error(layout) };
+                (Some(first), Backing::Heap(first, layout))
+            }
+        };
+        let first = first.expect("a mapping is not at address 0");
+        Files { vecs: NonNull::slice_from_raw_parts(first.cast(), count), backing }
     }
 
     /// Returns the file of a half; the first one if the wave has no such half.
@@ -77,15 +86,32 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        // SAFETY: `zeroed` allocated it with this layout, and nothing else frees it.
-        unsafe { std::alloc::dealloc(self.base.as_ptr(), Files::layout(self.vecs.len())) };
+        if let Backing::Heap(first, layout) = self.backing {
+            // SAFETY: `zeroed` allocated it with this layout, and nothing else frees it.
+            unsafe { std::alloc::dealloc(first.as_ptr(), layout) };
+        }
     }
 }
 
 impl Clone for Files {
     fn clone(&self) -> Files {
         let mut copy = Files::zeroed(self.vecs.len());
-        copy.copy_from_slice(self);
+        // Vectors that nothing has written are zero: most of them.
+        for half in 0..self.vecs.len() / LANE_VECS {
+            let start = half * LANE_VECS;
+            let from = &self[start..][..LANE_VECS];
+            let to = &mut copy[start..][..LANE_VECS];
+            let flags = self.half(half);
+            for vec in 0..ALL_VGPRS {
+                // SAFETY: the file is this wave's, which is alive, and the vector is a VGPR.
+                if unsafe { flags.flags(vec) } & UNWRITTEN == 0 {
+                    to[vec] = from[vec];
+                } else {
+                    debug_assert!(from[vec] == LaneVec::ZERO);
+                }
+            }
+            to[ALL_VGPRS..].copy_from_slice(&from[ALL_VGPRS..]);
+        }
         copy
     }
 }

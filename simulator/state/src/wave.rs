@@ -491,3 +491,23 @@ impl Wave {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The copy has every vector and flag, although vectors that nothing has written are not read.
+    #[test]
+    fn a_copy_is_equal() {
+        for size in [32, 64] {
+            let mut wave = Wave::new(size);
+            for (lane, register) in [(0, 0), (31, 7), (5, 255), (size - 1, ALL_VGPRS as u32 - 1)] {
+                wave.set_vgpr(lane, register, 0xdead_0000 | register);
+            }
+            wave.set_exec(0x5555_0000_ffff_1234);
+            let copy = wave.clone();
+            assert!(*wave.vectors == *copy.vectors, "wave{size}");
+            assert_eq!(copy.vgpr(size - 1, ALL_VGPRS as u32 - 1), 0xdead_03ff);
+        }
+    }
+}
