@@ -8,12 +8,12 @@ use isa_spec::source::SourceMap;
 use std::hint::black_box;
 use std::process::Command;
 use wavesim::arch::Arch;
-use wavesim::asm::{self, program};
 use wavesim::bench::WORKLOADS;
 use wavesim::codec;
 use wavesim::exec::program::Program;
 use wavesim::loader::code_object;
 use wavesim::text;
+use wavesim::{asm, assembler};
 
 /// Lines of a kernel, in a syntax that both parsers accept.
 const LINES: [&str; 10] = [
@@ -59,7 +59,7 @@ fn readers(c: &mut Criterion) {
     let options = asm::Options::new(Arch::Rdna3);
     group.bench_function("assembly", |b| {
         b.iter(|| {
-            let (program, errors) = program::read(&text, &options);
+            let (program, errors) = assembler::read(&text, &options);
             assert!(errors.is_empty(), "{}", errors.len());
             program
         })

@@ -167,6 +167,7 @@
 
 pub use wavesim_array as array;
 pub use wavesim_asm as asm;
+pub use wavesim_assembler as assembler;
 pub use wavesim_debug as debug;
 pub use wavesim_engine::sched;
 pub use wavesim_files as files;

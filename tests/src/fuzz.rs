@@ -8,7 +8,8 @@ use isa_spec::pcode::{parse, print as pcode_print};
 use isa_spec::source::SourceMap;
 use isa_spec::{diag, report, xml};
 use wavesim::arch::Arch;
-use wavesim::asm::{self, NoSymbols, Options, object, print, program};
+use wavesim::asm::{self, NoSymbols, Options, print};
+use wavesim::assembler::{self, object};
 use wavesim::check::{Check, Checker};
 use wavesim::codec::{self, words};
 use wavesim::exec::program::Program;
@@ -189,7 +190,7 @@ pub fn assembler(data: &[u8]) {
     let (arch, wave, bytes) = machine(data);
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let options = Options::new(arch).wave(wave.unwrap_or(32));
-    let (mut program, errors) = program::read(text, &options);
+    let (mut program, errors) = assembler::read(text, &options);
     if !errors.is_empty() {
         return;
     }
@@ -219,7 +220,7 @@ pub fn text_kernel_for(source: &str, arch: Arch, wave: Option<u32>) {
 pub fn line(data: &[u8]) {
     let (arch, wave, bytes) = machine(data);
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let (_, errors) = program::read(text, &Options::new(arch).wave(wave.unwrap_or(32)));
+    let (_, errors) = assembler::read(text, &Options::new(arch).wave(wave.unwrap_or(32)));
     for error in errors {
         assert!((1..=error.text.chars().count() + 1).contains(&error.column), "{error}");
         assert!(error.to_string().contains('^'));

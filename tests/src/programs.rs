@@ -3,8 +3,8 @@
 use isa_spec::data::files_below;
 use std::path::{Path, PathBuf};
 use wavesim::arch::Arch;
-use wavesim::asm::generic;
-use wavesim::asm::program::LineError;
+use wavesim::assembler::generic;
+use wavesim::assembler::program::LineError;
 use wavesim::loader::generic::{self as loader, Data};
 use wavesim::loader::prepared::{Prepared, Source};
 

@@ -127,7 +127,7 @@ pub fn assemble<'py>(
     let (mut program, options, mut errors) = reading.read(name, text);
     let mut bytes = Vec::new();
     if program.kernels().next().is_some() && errors.is_empty() {
-        match wavesim::asm::object::write(&mut program, &options) {
+        match wavesim::assembler::object::write(&mut program, &options) {
             Ok(object) => bytes = object,
             Err(more) => errors.extend(more),
         }

@@ -4,8 +4,7 @@
 //! clamp (ISA manuals, *Image Addressing*). The name determines which of them are present, and DIM the number
 //! of coordinates.
 
-use super::dialect::{RAYS, Trait};
-use super::form::forms;
+use super::dialect::RAYS;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
@@ -43,16 +42,15 @@ pub fn ray_addresses(name: &str, a16: bool) -> Option<&'static [u16]> {
     Some(if a16 { packed } else { wide })
 }
 
-/// Number of data registers; `listed` is the number in the ISA description.
-pub fn data_registers(inst: &Inst, arch: Arch, listed: u16, dmask: u32) -> u16 {
+/// Number of data registers. `listed` is the number in the ISA description; `one_channel` is set if the instruction
+/// returns four texels or samples of one channel.
+pub fn data_registers(inst: &Inst, arch: Arch, listed: u16, one_channel: bool, dmask: u32) -> u16 {
     let table = arch.table();
     let set = |field: &str| inst.field(table, field).is_some_and(|value| value != 0);
     let subgroup = inst.instruction(table).subgroup();
     if subgroup == "BVH" {
         return listed;
     }
-    // Four texels or samples of one channel.
-    let one_channel = forms(arch).get(inst.entry).traits.has(Trait::SingleChannel);
     let components = if one_channel { 4 } else { dmask.count_ones().max(1) as u16 };
     let packed = set("D16") && subgroup != "ATOMIC";
     (if packed { components.div_ceil(2) } else { components }) + u16::from(set("TFE"))

@@ -11,8 +11,7 @@
 
 use super::dialect::{NO_TRAP_REGISTER_TRIPLES, Trait};
 use super::error::{AsmError, Span};
-use super::form::{Form, Kind, Size, Slot, forms};
-use super::matching::half_slots;
+use super::form::{Form, Kind, Size, Slot, forms, half_slots};
 use super::names::{LITERAL, LITERAL64};
 use super::{OddPairs, Options, print};
 use isa_spec::tables::{EntryId, OperandSig};

@@ -1,5 +1,6 @@
-//! Assembler and disassembler: converts between assembly text and [`Inst`]. AMD machines use LLVM's AMDGPU
-//! syntax; other machines use the syntax of their description ([`generic`]).
+//! The syntax of instructions: converts between a line of assembly and [`Inst`]. AMD machines use LLVM's AMDGPU
+//! syntax; other machines use the syntax of their description ([`generic`]). Files (directives, macros, sections,
+//! symbols, objects) are the matter of the crate `wavesim-assembler`.
 //!
 //! ```text
 //! text --operand::parse_line--> Line --matching::assemble--> Parsed::inst --codec::encode--> words
@@ -30,39 +31,26 @@
 // No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod conditional;
 pub mod constant;
 pub mod describe;
-pub mod descriptor;
 pub mod dialect;
-mod directive;
 pub mod error;
-pub mod expand;
 pub mod expr;
 pub mod form;
 pub mod generic;
 pub mod image;
 pub mod legal;
-pub mod link;
 pub mod listing;
-pub mod macros;
 pub mod matching;
 mod matrix;
 pub mod message;
-pub mod metadata;
 pub mod modifier;
 pub mod names;
-pub mod object;
 pub mod operand;
 pub mod print;
-pub mod program;
-mod reader;
-pub mod relocatable;
 pub mod scan;
-pub mod source;
 pub mod swizzle;
 pub mod symbolic;
-mod target;
 
 pub use error::{AsmError, Span};
 pub use expr::{Expr, NoSymbols, Symbols};

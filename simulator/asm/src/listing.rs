@@ -10,9 +10,10 @@
 //! assert_eq!(lines[1], (None, ".long 0xffffffff".to_string()));
 //! ```
 
-use super::{Options, print};
+use super::print::{self, print};
+use super::{NoSymbols, Options, parse};
 use std::collections::{BTreeMap, BTreeSet};
-use wavesim_isa::codec::{DecodeError, decode};
+use wavesim_isa::codec::{DecodeError, decode, encode};
 use wavesim_isa::inst::Inst;
 
 /// Decoded machine code and its labels.
@@ -78,7 +79,7 @@ impl<'a> Listing<'a> {
                 let (text, error) = match decoded {
                     Ok(inst) => {
                         let target = self.target(&inst, next).and_then(|t| self.labels.get(&t));
-                        let text = print::exact(words, &inst, &options, target.map(String::as_str));
+                        let text = exact(words, &inst, &options, target.map(String::as_str));
                         options.vgpr_msbs =
                             print::vgpr_msbs_after(&inst, &options).unwrap_or(options.vgpr_msbs);
                         (text, None)
@@ -106,4 +107,20 @@ impl<'a> Listing<'a> {
         let distance = print::branch_words(inst, &self.options)?;
         Some(self.address(next).wrapping_add_signed(4 * distance))
     }
+}
+
+/// Prints an instruction as text that assembles to exactly `words`. A literal that equals an inline constant
+/// is printed as `lit(…)`: LLVM would print the constant, which assembles to a different, shorter
+/// instruction. Words that no text assembles to, because unused bits are set or the hardware cannot execute
+/// them, are printed as `.long` with the instruction in a comment.
+pub fn exact(words: &[u32], inst: &Inst, options: &Options, label: Option<&str>) -> String {
+    // Numbers that MODE extends are comments, which only files have.
+    let plain = Options { vgpr_msbs: 0, ..*options };
+    let parsed = parse(&print(inst, &plain, None, true), options, &NoSymbols);
+    let again = parsed.ok().and_then(|p| encode(options.arch, &p.inst).ok());
+    if again.is_some_and(|again| again[..] == *words) {
+        return print(inst, options, label, true);
+    }
+    let numbers: Vec<String> = words.iter().map(|word| format!("0x{word:08x}")).collect();
+    format!(".long {} // {}", numbers.join(", "), print(inst, options, label, false))
 }

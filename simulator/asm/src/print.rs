@@ -1,18 +1,16 @@
 //! The disassembler: prints an [`Inst`] in the syntax of LLVM's disassembler.
 
+use super::Options;
 use super::constant;
 use super::dialect::Trait;
-use super::form::{Bit, Class, Form, Imm, Kind, Size, Slot, forms};
-use super::matching::half_slots;
+use super::form::{Bit, Class, Form, Imm, Kind, Size, Slot, forms, half_slots};
 use super::message;
 use super::names::{LITERAL, LITERAL64, names};
 use super::symbolic;
-use super::{NoSymbols, Options, parse};
 use super::{image, modifier::Mod};
 use isa_spec::tables::EntryId;
 use std::fmt::Write as _;
 use wavesim_isa::arch::Arch;
-use wavesim_isa::codec::encode;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::VCC_LO;
 use wavesim_isa::relative::VGPR_MSBS;
@@ -33,23 +31,8 @@ pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String
     print(inst, options, label, false)
 }
 
-/// Prints an instruction as text that assembles to exactly `words`. A literal that equals an inline constant
-/// is printed as `lit(…)`: LLVM would print the constant, which assembles to a different, shorter
-/// instruction. Words that no text assembles to, because unused bits are set or the hardware cannot execute
-/// them, are printed as `.long` with the instruction in a comment.
-pub fn exact(words: &[u32], inst: &Inst, options: &Options, label: Option<&str>) -> String {
-    // Numbers that MODE extends are comments, which only files have.
-    let plain = Options { vgpr_msbs: 0, ..*options };
-    let parsed = parse(&print(inst, &plain, None, true), options, &NoSymbols);
-    let again = parsed.ok().and_then(|p| encode(options.arch, &p.inst).ok());
-    if again.is_some_and(|again| again[..] == *words) {
-        return print(inst, options, label, true);
-    }
-    let numbers: Vec<String> = words.iter().map(|word| format!("0x{word:08x}")).collect();
-    format!(".long {} // {}", numbers.join(", "), print(inst, options, label, false))
-}
-
-fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> String {
+/// Prints an instruction; `exact` marks literals that equal inline constants.
+pub(super) fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> String {
     if let Some(machine) = options.arch.machine() {
         return super::generic::print(inst, options.arch, machine, label);
     }

@@ -240,7 +240,7 @@ impl<'a> Scanner<'a> {
         let Some(body) = self.rest().strip_prefix('"') else {
             return Err(AsmError::new(self.next_span(), "expected a string in quotes"));
         };
-        let len = super::source::string_end(body);
+        let len = string_end(body);
         self.at += 1 + len;
         let Some(body) = body[..len].strip_suffix('"') else {
             return Err(AsmError::new(self.span_since(start), "the string is not terminated"));
@@ -358,4 +358,18 @@ impl<'a> Scanner<'a> {
 
 fn integer(digits: &str, radix: u32) -> Option<Number> {
     u64::from_str_radix(digits, radix).map(|v| Number::Int(v as i64)).ok()
+}
+
+/// Length of the rest of a string, including its closing quote.
+pub fn string_end(body: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in body.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    body.len()
 }

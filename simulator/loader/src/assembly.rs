@@ -7,9 +7,10 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use wavesim_asm::Options;
 use wavesim_asm::error::{AsmError, Span};
-use wavesim_asm::program::{self, File, LineError, Program};
-use wavesim_asm::{Options, object};
+use wavesim_assembler::object;
+use wavesim_assembler::program::{File, LineError, Program};
 use wavesim_engine::sched::dispatch::Registers;
 use wavesim_files::{FileError, Files};
 use wavesim_isa::arch::Arch;
@@ -60,7 +61,7 @@ impl AssemblyOptions {
         let file = File { name, text, defines: &self.defines, open: &open, any_target };
         let once = |wave: u32| {
             let options = Options::new(self.arch.unwrap_or(Arch::DEFAULT)).wave(wave);
-            let (program, errors) = program::read_file(&file, &options);
+            let (program, errors) = wavesim_assembler::read_file(&file, &options);
             let options = Options { arch: program.arch, ..options };
             (program, options, errors)
         };

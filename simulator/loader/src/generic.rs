@@ -4,8 +4,9 @@
 use super::prepared::{Buffer, Modes, Prepared, Shape, Source};
 use wavesim_array::DType;
 use wavesim_asm::error::{AsmError, Span};
-use wavesim_asm::generic::{self, number};
-use wavesim_asm::program::LineError;
+use wavesim_asm::generic::number;
+use wavesim_assembler::generic;
+use wavesim_assembler::program::LineError;
 use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::Machine;

@@ -7,7 +7,7 @@ use object::{
     elf,
 };
 use std::ops::Range;
-use wavesim_asm::link::kind;
+use wavesim_assembler::relocation::kind;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 
 /// Maximum size of an image in bytes, far above real images: a corrupt size must not exhaust the host's

@@ -4,7 +4,7 @@
 use crate::program::{Program, ProgramKind, check_size};
 use isa_spec::source::SourceMap;
 use serde_json::{Value, json};
-use wavesim_asm::program::LineError;
+use wavesim_assembler::program::LineError;
 use wavesim_loader::prepared::Prepared;
 
 /// Maximum number of diagnostics in an answer.

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use std::sync::Arc;
-use wavesim_asm::program::LineError;
+use wavesim_assembler::program::LineError;
 use wavesim_files::Files;
 use wavesim_isa::arch::Arch;
 use wavesim_loader::assembly::AssemblyOptions;

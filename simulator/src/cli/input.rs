@@ -9,8 +9,8 @@ use super::execute::{parse_schedule, replace_semantics};
 use super::target::{Target, WaveSize, parse_mcpu};
 use anyhow::{Context as _, bail};
 use std::path::{Path, PathBuf};
-use wavesim_asm::program::LineError;
-use wavesim_asm::{self as asm, error::suggest};
+use wavesim_asm::error::suggest;
+use wavesim_assembler::program::LineError;
 use wavesim_clang::options::Language;
 use wavesim_engine::sched::dispatch::{Dispatch, GroupOrder, Schedule};
 use wavesim_engine::sched::order::Choice;
@@ -346,7 +346,7 @@ impl KernelArgs {
         let rendered = |name: &str, errors: Vec<LineError>| {
             Diagnostics(errors.into_iter().map(|e| format!("{}\n", e.in_file(name))).collect())
         };
-        let (unit, errors) = asm::generic::read(&source.text, arch, machine);
+        let (unit, errors) = wavesim_assembler::generic::read(&source.text, arch, machine);
         if !errors.is_empty() {
             bail!(rendered(&source.name, errors));
         }

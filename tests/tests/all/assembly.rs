@@ -221,9 +221,9 @@ proptest! {
     fn any_file_is_read_without_panics(lines in prop::collection::vec(prop::collection::vec(token(), 0..5), 0..8)) {
         let text = lines.iter().map(|l| l.join(" ")).collect::<Vec<_>>().join("\n");
         let options = Options::new(Arch::Rdna3);
-        let (mut program, errors) = asm::program::read(&text, &options);
+        let (mut program, errors) = wavesim::assembler::read(&text, &options);
         if errors.is_empty() {
-            let _ = asm::object::write(&mut program, &options);
+            let _ = wavesim::assembler::object::write(&mut program, &options);
         }
     }
 
@@ -279,7 +279,7 @@ fn resource_bombs_are_rejected_quickly() {
     for (what, text) in files {
         let options = Options::new(Arch::Rdna3);
         let start = processor_time();
-        let (mut program, mut errors) = wavesim::asm::program::read(&text, &options);
+        let (mut program, mut errors) = wavesim::assembler::read(&text, &options);
         errors.extend(program.link(&options));
         assert!(!errors.is_empty(), "{what}");
         // Regression: unknown mnemonics once took most of a minute.

@@ -7,7 +7,8 @@ use rustc_apfloat::ieee::{BFloat, Half};
 use rustc_apfloat::{Float, Round};
 use wavesim::arch::Arch;
 use wavesim::array::{DType, fill};
-use wavesim::asm::{Options, program};
+use wavesim::asm::Options;
+use wavesim::assembler::read;
 use wavesim::debug::command::Debugger;
 use wavesim::debug::timeline::Timeline;
 use wavesim::loader::launch::{self, ArgumentKind, Init, TargetSelection};
@@ -160,7 +161,7 @@ fn assembly_files() {
              v_mul_f64 v[0:1], lit({number}), v[2:3]\nv_pk_mul_f16 v0, lit({number}), v1\n\
              v_dot2_f32_bf16 v0, lit({number}), v1, v2\ns_mov_b32 s0, lit({number})\n"
         );
-        let (mut program, errors) = program::read(&source, &Options::new(Arch::Rdna4));
+        let (mut program, errors) = read(&source, &Options::new(Arch::Rdna4));
         assert!(errors.is_empty(), "{number}: {errors:?}");
         assert!(program.link(&Options::new(Arch::Rdna4)).is_empty());
         let text = &program.sections.iter().find(|s| s.name == ".text").unwrap().bytes;

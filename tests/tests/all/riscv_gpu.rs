@@ -466,7 +466,7 @@ fn any_text_is_accepted_or_has_located_errors() {
             text.push_str(rng.pick(&PIECES));
             text.push_str(rng.pick(&[" ", " ", "", "\n"]));
         }
-        let (_, errors) = asm::generic::read(&text, ARCH, machine);
+        let (_, errors) = wavesim::assembler::generic::read(&text, ARCH, machine);
         let data = wavesim::loader::generic::data(&text).err().unwrap_or_default();
         for e in errors.iter().chain(&data) {
             let line = text.lines().nth(e.line - 1).unwrap_or("");

@@ -205,8 +205,8 @@ fn joined(name: &str) -> String {
     name.split('_').filter(blocks).collect()
 }
 
-/// New names for an old name, most likely first.
-pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
+/// New names for an old name, most likely first. `names` are the names of the architecture's instructions.
+pub fn candidates<'n>(name: &str, arch: Arch, names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let newer = RDNA4.iter().filter(|_| matches!(arch, Arch::Rdna4 | Arch::Cdna5));
     let newest = CDNA5.iter().filter(|_| arch == Arch::Cdna5);
     let cdna = CDNA.iter().filter(|_| arch.is_cdna());
@@ -236,8 +236,7 @@ pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
     }
     if let Some(shape) = MATRIX.iter().find(|start| name.starts_with(*start)).map(|_| joined(name)) {
         // CDNA 2's names have fewer underscores and omit the number of blocks.
-        let all =
-            crate::form::forms(arch).names().filter(|n| MATRIX.iter().any(|start| n.starts_with(start)));
+        let all = names.filter(|n| MATRIX.iter().any(|start| n.starts_with(start)));
         out.extend(all.filter(|n| joined(n) == shape).map(str::to_string));
     }
     out.extend(MEMORY.iter().filter_map(|m| Some(format!("{}{}", name.strip_suffix(m.0)?, m.1))));

@@ -5,10 +5,13 @@
 //! operands of a memory instruction share a slot, and how fields that are not operands are spelt.
 
 mod builder;
+mod halves;
+
+pub use halves::half_slots;
 
 use builder::Builder;
 
-use super::dialect::Traits;
+use super::dialect::{Trait, Traits, alias};
 use super::modifier::{Mod, Part, parts_value};
 use super::names::TypeNames;
 use super::{Options, image};
@@ -212,7 +215,8 @@ impl Slot {
             Kind::BufferData => self.size.registers(wave) + get("TFE"),
             Kind::ImageData => {
                 let listed = self.size.registers(wave);
-                image::data_registers(inst, options.arch, listed, get("DMASK") as u32)
+                let one_channel = forms(options.arch).get(inst.entry).traits.has(Trait::SingleChannel);
+                image::data_registers(inst, options.arch, listed, one_channel, get("DMASK") as u32)
             }
             Kind::Export(_) => 1,
             _ => 0,
@@ -402,8 +406,10 @@ impl Forms {
     /// As [`Forms::lookup`], also accepting old names that LLVM still supports.
     #[inline]
     pub fn lookup_or_alias(&self, name: &str) -> Option<&[EntryId]> {
-        let older = || super::dialect::alias::candidates(name, self.arch).iter().find_map(|n| self.lookup(n));
-        self.lookup(name).or_else(older)
+        self.lookup(name).or_else(|| {
+            let newer = alias::candidates(name, self.arch, self.names());
+            newer.iter().find_map(|n| self.lookup(n))
+        })
     }
 
     /// Looks up a lower-case mnemonic with optional suffix. Returns the entries and the class that the suffix

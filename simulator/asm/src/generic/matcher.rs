@@ -7,8 +7,32 @@ use crate::names::names;
 use isa_spec::tables::{EntryId, Field, MAX_FIELDS, OperandSig};
 use wavesim_isa::inst::Inst;
 
+/// Matches the tokens after the mnemonic against the entries, and returns the first match. `here` is the byte offset
+/// of the instruction.
+pub fn match_operands(
+    syntax: &Syntax,
+    entries: &[EntryId],
+    tokens: &[SpannedToken<'_>],
+    here: u64,
+    label: Labels<'_>,
+) -> Result<Inst, AsmError> {
+    // The syntax that matches furthest gives the best error message.
+    let mut furthest: Option<(usize, AsmError)> = None;
+    for &entry in entries {
+        for pattern in syntax.patterns(entry) {
+            let mut m = Matcher { syntax, tokens, at: 1, here, label };
+            match m.run(entry, &pattern) {
+                Ok(inst) => return Ok(inst),
+                Err(e) if furthest.as_ref().is_none_or(|w| m.at > w.0) => furthest = Some((m.at, e)),
+                Err(_) => {}
+            }
+        }
+    }
+    Err(furthest.map_or_else(|| AsmError::new(Span::default(), "this instruction has no syntax"), |w| w.1))
+}
+
 /// Matches the operands of an instruction against one of its syntaxes.
-pub(super) struct Matcher<'a> {
+struct Matcher<'a> {
     pub syntax: &'a Syntax,
     pub tokens: &'a [SpannedToken<'a>],
     /// Index of the next token.

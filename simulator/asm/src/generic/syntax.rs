@@ -1,7 +1,6 @@
 //! The syntax of a machine: tokens, and operands of instructions.
 
-use super::matcher::Matcher;
-use super::{Labels, TARGET};
+use super::TARGET;
 use crate::error::{AsmError, Span, suggest};
 use crate::names::names;
 use isa_spec::tables::{EntryId, Field, OperandSig, OperandType};
@@ -10,15 +9,19 @@ use wavesim_isa::arch::machine::{Assembly, Machine};
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand;
 
+/// A token.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token<'t> {
+pub enum Token<'t> {
+    /// A mnemonic, a register, a label or a directive.
     Word(&'t str),
+    /// A number with its sign.
     Number(i64),
+    /// `,`, `(`, `)` or `:`.
     Punctuation(char),
 }
 
 /// A token with its span.
-pub(super) type SpannedToken<'t> = (Token<'t>, Span);
+pub type SpannedToken<'t> = (Token<'t>, Span);
 
 /// An element of an operand syntax.
 #[derive(Debug, Clone, Copy)]
@@ -29,23 +32,27 @@ pub(super) enum Part {
 
 /// Parser and printer for one machine.
 #[derive(Clone, Copy)]
-pub(super) struct Syntax {
+pub struct Syntax {
+    /// The instruction set.
     pub arch: Arch,
+    /// Its machine.
     pub machine: &'static Machine,
+    /// The machine's description of its syntax.
     pub assembly: &'static Assembly,
 }
 
 impl Syntax {
+    /// Creates the syntax of a machine.
     pub fn new(arch: Arch, machine: &'static Machine) -> Syntax {
         Syntax { arch, machine, assembly: &machine.assembly }
     }
 
-    pub fn mnemonic(&self, name: &str) -> String {
+    pub(super) fn mnemonic(&self, name: &str) -> String {
         name.to_lowercase().replace('_', &self.assembly.separator.to_string())
     }
 
     /// The alternative operand syntaxes of an entry.
-    pub fn patterns(&self, entry: EntryId) -> Vec<Vec<Part>> {
+    pub(super) fn patterns(&self, entry: EntryId) -> Vec<Vec<Part>> {
         let table = self.arch.table();
         let entry = &table.entries[entry as usize];
         let encoding = &table.encodings[entry.enc as usize];
@@ -71,7 +78,13 @@ impl Syntax {
         }
     }
 
-    pub fn operand_text(&self, o: &OperandSig, field: &Field, inst: &Inst, label: Option<&str>) -> String {
+    pub(super) fn operand_text(
+        &self,
+        o: &OperandSig,
+        field: &Field,
+        inst: &Inst,
+        label: Option<&str>,
+    ) -> String {
         let table = self.arch.table();
         let ty = &table.operand_types[o.ty as usize];
         let value = inst.fields[o.field.unwrap_or(0) as usize];
@@ -85,7 +98,7 @@ impl Syntax {
     }
 
     /// Describes the operand that a type expects.
-    pub fn expected(&self, ty: &OperandType) -> String {
+    pub(super) fn expected(&self, ty: &OperandType) -> String {
         let of = |kind: &str, prefix: char, count: u16| {
             format!("a {kind} register ({prefix}0 to {prefix}{})", count - 1)
         };
@@ -97,7 +110,7 @@ impl Syntax {
         }
     }
 
-    pub fn is_signed(&self, o: &OperandSig) -> bool {
+    pub(super) fn is_signed(&self, o: &OperandSig) -> bool {
         self.arch.table().formats[o.format as usize].name.starts_with("FMT_NUM_I")
     }
 
@@ -164,30 +177,6 @@ impl Syntax {
                 })
             }
         }
-    }
-
-    /// Matches the tokens after the mnemonic against the entries and returns the first match.
-    pub fn match_operands(
-        &self,
-        entries: &[EntryId],
-        tokens: &[SpannedToken<'_>],
-        here: u64,
-        label: Labels<'_>,
-    ) -> Result<Inst, AsmError> {
-        // The syntax that matches furthest gives the best error message.
-        let mut furthest: Option<(usize, AsmError)> = None;
-        for &entry in entries {
-            for pattern in self.patterns(entry) {
-                let mut m = Matcher { syntax: self, tokens, at: 1, here, label };
-                match m.run(entry, &pattern) {
-                    Ok(inst) => return Ok(inst),
-                    Err(e) if furthest.as_ref().is_none_or(|w| m.at > w.0) => furthest = Some((m.at, e)),
-                    Err(_) => {}
-                }
-            }
-        }
-        Err(furthest
-            .map_or_else(|| AsmError::new(Span::default(), "this instruction has no syntax"), |w| w.1))
     }
 }
 

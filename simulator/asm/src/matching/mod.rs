@@ -12,8 +12,6 @@ mod modifiers;
 mod slot;
 mod value;
 
-pub use dual::half_slots;
-
 use dual::dual;
 
 use super::dialect::Trait;

@@ -3,6 +3,7 @@
 use super::Matcher;
 use super::value::is_off;
 use crate::constant::{self, Encoded};
+use crate::dialect::Trait;
 use crate::error::{AsmError, Span, suggest};
 use crate::form::{Imm, Kind, Slot};
 use crate::image;
@@ -116,7 +117,9 @@ impl<'a, 't> Matcher<'a, 't> {
             Kind::ImageData => {
                 let listed = slot.size.registers(wave);
                 let dmask = self.get("DMASK");
-                let count = image::data_registers(&self.inst, self.options.arch, listed, dmask);
+                let one_channel = self.form.traits.has(Trait::SingleChannel);
+                let arch = self.options.arch;
+                let count = image::data_registers(&self.inst, arch, listed, one_channel, dmask);
                 self.value(slot, operand, count)?;
             }
             Kind::ImageAddr => self.image_address(slot, operand)?,

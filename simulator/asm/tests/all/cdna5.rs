@@ -1,6 +1,6 @@
 //! Text and words of CDNA 5: those of LLVM 22 (`llvm-mc -mcpu=gfx1250`).
 
-use wavesim_asm::{NoSymbols, Options, parse, print};
+use wavesim_asm::{NoSymbols, Options, listing, parse, print};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::{decode, encode};
 
@@ -106,7 +106,7 @@ fn extended_numbers_are_comments() {
     // Text that assembles to exactly these words may have such comments.
     let inst = parse("v_add_f64_e32 v[2:3], s[2:3], v[4:5]", &options, &NoSymbols).unwrap().inst;
     let words = encode(Arch::Cdna5, &inst).unwrap();
-    assert_eq!(print::exact(&words, &inst, &options, None), text);
+    assert_eq!(listing::exact(&words, &inst, &options, None), text);
 }
 
 #[test]

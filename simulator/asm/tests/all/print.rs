@@ -1,6 +1,6 @@
 //! The disassembler.
 
-use wavesim_asm::{NoSymbols, Options, parse, print};
+use wavesim_asm::{NoSymbols, Options, listing, parse, print};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::decode;
 
@@ -20,7 +20,7 @@ fn exact_printing_preserves_literals() {
     ] {
         let inst = decode(Arch::Rdna3, words).unwrap();
         assert_eq!(print::instruction(&inst, &options), llvm);
-        assert_eq!(print::exact(words, &inst, &options, None), exact);
+        assert_eq!(listing::exact(words, &inst, &options, None), exact);
         let back = parse(exact, &options, &NoSymbols).unwrap_or_else(|e| panic!("{exact}: {e}"));
         assert_eq!(wavesim_isa::codec::encode(Arch::Rdna3, &back.inst).unwrap()[..], *words, "{exact}");
     }
@@ -39,7 +39,7 @@ fn words_without_a_text_print_as_numbers() {
         (&[0xbe81_0103], ".long 0xbe810103 // s_mov_b64 s[1:2], s[3:4]"),
     ] {
         let inst = decode(Arch::Rdna3, words).unwrap();
-        assert_eq!(print::exact(words, &inst, &options, None), text);
+        assert_eq!(listing::exact(words, &inst, &options, None), text);
     }
 }
 

@@ -1,12 +1,12 @@
 //! Assembling of instructions.
 
 use super::{Block, REGISTER_COUNTS, Reader};
-use crate::error::{AsmError, Span};
-use crate::expr::Expr;
-use crate::operand::{self, Line, RegBase, Value};
 use crate::program::{Definition, Listed, PendingKind, SectionAddresses, Values};
-use crate::scan::Scanner;
-use crate::{Fixup, matching};
+use wavesim_asm::error::{AsmError, Span};
+use wavesim_asm::expr::Expr;
+use wavesim_asm::operand::{self, Line, RegBase, Value};
+use wavesim_asm::scan::Scanner;
+use wavesim_asm::{Fixup, matching};
 use wavesim_isa::codec::encode;
 
 impl Reader<'_> {

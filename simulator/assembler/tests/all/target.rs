@@ -1,6 +1,7 @@
 //! `.amdgcn_target`.
 
-use wavesim_asm::{Options, program};
+use wavesim_asm::Options;
+use wavesim_assembler::read;
 use wavesim_isa::arch::Arch;
 
 /// The expected flags are those of llvm-mc 19 for the same directive.
@@ -15,7 +16,7 @@ fn features_set_elf_flags() {
         ("gfx1100", Arch::Rdna3, Some(0)),
     ] {
         let text = format!(".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n");
-        let (program, errors) = program::read(&text, &Options::new(arch));
+        let (program, errors) = read(&text, &Options::new(arch));
         assert_eq!(errors.is_empty().then_some(program.features), flags, "{target}");
     }
 }
@@ -33,7 +34,7 @@ fn symbols_of_the_processor() {
     ] {
         let symbols = ["number", "minor", "stepping"].map(|name| format!(".amdgcn.gfx_generation_{name}"));
         let text: String = symbols.iter().map(|name| format!(".byte {name}\n")).collect();
-        let (program, errors) = program::read(&text, &Options::new(arch));
+        let (program, errors) = read(&text, &Options::new(arch));
         assert!(errors.is_empty(), "{arch:?}");
         assert_eq!(program.sections[0].bytes, numbers, "{arch:?}");
     }

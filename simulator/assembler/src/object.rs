@@ -4,14 +4,14 @@
 //! Addresses equal file offsets, and sections with different permissions are on separate pages. Only global
 //! symbols are dynamic.
 
-use super::Options;
-use super::link::{Relocation, Target};
 use super::metadata;
 use super::program::{LineError, Memory, Program, Section};
+use super::relocation::{Relocation, Target};
 use object::elf;
 use object::write::StringId;
 use object::write::elf::{FileHeader, ProgramHeader, Rel, SectionHeader, SectionIndex, Sym, Writer};
 use std::collections::BTreeSet;
+use wavesim_asm::Options;
 use wavesim_isa::arch::Processor;
 
 /// ELFOSABI_AMDGPU_HSA.

@@ -1,11 +1,12 @@
 //! Reads the lines of a program: labels, launch directives, instructions.
 
 use super::Unit;
-use super::syntax::{SpannedToken, Syntax, Token};
-use crate::error::{AsmError, Span, suggest};
 use crate::program::LineError;
 use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
+use wavesim_asm::error::{AsmError, Span, suggest};
+use wavesim_asm::generic::match_operands;
+use wavesim_asm::generic::syntax::{SpannedToken, Syntax, Token};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::Machine;
 use wavesim_isa::codec::encode;
@@ -143,7 +144,7 @@ impl Reader {
         let first = tokens.iter().position(|t| t.1.start == pending.from).unwrap_or(0);
         let near = |name: &str| suggest(name, self.order.iter().map(String::as_str));
         let label = |name: &str| self.labels.get(name).map(|l| l.0).ok_or_else(|| near(name));
-        let inst = self.syntax.match_operands(&pending.entries, &tokens[first..], pending.here, &label)?;
+        let inst = match_operands(&self.syntax, &pending.entries, &tokens[first..], pending.here, &label)?;
         // The encoder reports values that do not fit a field.
         let span = Span::new(pending.from, pending.text.trim_end().len());
         encode(self.syntax.arch, &inst).map_err(|e| AsmError::new(span, e.to_string()))?;

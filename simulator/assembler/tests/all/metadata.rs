@@ -1,6 +1,6 @@
 //! Metadata in YAML.
 
-use wavesim_asm::metadata::message_pack;
+use wavesim_assembler::metadata::message_pack;
 
 #[test]
 fn bombs_are_rejected() {

@@ -2,17 +2,18 @@
 //! (LLVM AMDGPUUsage, *Relocation Records*). LLVM's linker makes a code object of it.
 
 use super::descriptor::ENTRY_OFFSET;
-use super::error::{AsmError, Span};
-use super::expr::Expr;
-use super::link::{Half, SPECIFIERS, Specifier, kind};
+use super::link::{Half, SPECIFIERS, Specifier};
 use super::object::{OS_ABI, flags_of, note};
 use super::program::{
     Definition, LineError, Memory, Pending, PendingKind, Program, SectionAddresses, Values,
 };
-use super::{FixupKind, Options};
+use super::relocation::kind;
 use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, Sym, Writer};
 use std::collections::{BTreeSet, HashMap};
+use wavesim_asm::error::{AsmError, Span};
+use wavesim_asm::expr::Expr;
+use wavesim_asm::{FixupKind, Options};
 use wavesim_isa::arch::Processor;
 
 /// Size of an entry of a relocation section in bytes.

@@ -1,11 +1,11 @@
 //! Macros, repetitions and included files: directives that determine which lines are read next.
 
 use super::{Reader, at_call, file_name};
-use crate::error::{AsmError, Span};
 use crate::macros::{self, Macro};
-use crate::scan::Scanner;
 use crate::source::SourceLine;
 use std::rc::Rc;
+use wavesim_asm::error::{AsmError, Span};
+use wavesim_asm::scan::Scanner;
 
 impl Reader<'_> {
     /// Handles a directive that determines which lines are read next. Returns false if `name` is not one.

@@ -3,10 +3,10 @@
 //! After `.altmacro`, parameters are also substituted without a backslash, `%` evaluates an expression
 //! argument, and an argument in `<…>` may contain commas and spaces; `!` escapes the next character.
 
-use super::error::{AsmError, Span};
-use super::scan::Scanner;
-use super::source::{SourceLine, string_end};
+use super::source::SourceLine;
 use std::rc::Rc;
+use wavesim_asm::error::{AsmError, Span};
+use wavesim_asm::scan::{Scanner, string_end};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parameter {

@@ -1,8 +1,8 @@
 //! Kernel descriptors.
 
-use wavesim_asm::descriptor::Descriptor;
 use wavesim_asm::error::Span;
 use wavesim_asm::expr::{Expr, NoSymbols};
+use wavesim_assembler::descriptor::Descriptor;
 use wavesim_isa::arch::Arch;
 
 /// The expected bytes are those of llvm-mc 19.

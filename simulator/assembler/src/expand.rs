@@ -3,10 +3,10 @@
 //! An expansion is never materialised as a whole. Its lines are built one at a time, and [`MAX_LINES`] and
 //! [`MAX_LINE_BYTES`] bound what a short file can request.
 
-use super::error::{AsmError, Span};
 use super::macros::{Arguments, Macro};
 use super::source::{Location, SourceLine, Sources};
 use std::rc::Rc;
+use wavesim_asm::error::{AsmError, Span};
 
 /// Maximum number of lines that a file may expand to.
 const MAX_LINES: u64 = 1 << 20;

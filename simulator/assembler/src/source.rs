@@ -1,9 +1,9 @@
 //! The lines of assembly files, and the location of a line: a file, and the chain of macro expansions,
 //! repetitions and includes that produced the line.
 
-use super::scan::Scanner;
 use std::ops::Deref;
 use std::rc::Rc;
+use wavesim_asm::scan::{Scanner, string_end};
 
 /// A substring of a shared text.
 #[derive(Debug, Clone)]
@@ -184,18 +184,4 @@ fn without_comment(line: &str, in_comment: &mut bool, out: &mut String) {
         rest = &rest[len..];
     }
     out.push_str(rest);
-}
-
-/// Length of the rest of a string, including its closing quote.
-pub fn string_end(body: &str) -> usize {
-    let mut escaped = false;
-    for (at, c) in body.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return at + 1,
-            _ => {}
-        }
-    }
-    body.len()
 }

@@ -1,23 +1,10 @@
 //! `.amdgcn_target`: the processor of a file, and the processor's features.
 
-use super::error::AsmError;
+use super::features::{FEATURE_ANY, FEATURE_OFF, FEATURE_ON, FEATURES};
 use super::reader::Reader;
-use super::scan::Scanner;
+use wavesim_asm::error::AsmError;
+use wavesim_asm::scan::Scanner;
 use wavesim_isa::arch::Arch;
-
-/// Features that the ELF flags record, each with the lowest bit of its setting (LLVM AMDGPUUsage, *Header*).
-const FEATURES: [(&str, u32); 2] = [("xnack", 8), ("sramecc", 10)];
-
-/// The settings of a feature: any, off, on.
-const FEATURE_ANY: u32 = 1;
-const FEATURE_OFF: u32 = 2;
-const FEATURE_ON: u32 = 3;
-
-/// The flags of a file that specifies no features.
-pub(super) fn any_features(arch: Arch) -> u32 {
-    let any = FEATURES.iter().fold(0, |bits, (_, first)| bits | FEATURE_ANY << first);
-    if arch.facts().target_features { any } else { 0 }
-}
 
 impl Reader<'_> {
     /// Reads the processor named by the rest of the line.

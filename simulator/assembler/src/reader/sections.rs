@@ -1,8 +1,8 @@
 //! Sections and their contents.
 
 use super::Reader;
-use crate::error::{AsmError, Span};
 use crate::program::{Definition, MAX_BYTES, Memory, Pending, PendingKind, Section};
+use wavesim_asm::error::{AsmError, Span};
 
 impl Reader<'_> {
     /// The byte offset in the current section.

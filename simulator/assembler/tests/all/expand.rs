@@ -1,7 +1,7 @@
 //! Repetitions.
 
-use wavesim_asm::expand::{Input, Next};
-use wavesim_asm::source::SourceLine;
+use wavesim_assembler::expand::{Input, Next};
+use wavesim_assembler::source::SourceLine;
 
 fn all(input: &mut Input) -> Vec<String> {
     let mut out = Vec::new();

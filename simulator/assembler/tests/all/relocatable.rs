@@ -3,7 +3,8 @@
 use object::read::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 use std::collections::BTreeMap;
 use std::process::Command;
-use wavesim_asm::{Options, program, relocatable};
+use wavesim_asm::Options;
+use wavesim_assembler::{read, relocatable};
 use wavesim_isa::arch::Arch;
 
 const SOURCE: &str = r#"
@@ -110,7 +111,7 @@ fn contents(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
 
 fn assembled(text: &str) -> Result<Vec<u8>, Vec<String>> {
     let options = Options::new(Arch::Rdna3);
-    let (mut program, errors) = program::read(text, &options);
+    let (mut program, errors) = read(text, &options);
     assert!(errors.is_empty(), "{errors:?}");
     relocatable::write(&mut program, &options).map_err(|e| e.iter().map(|e| e.error.to_string()).collect())
 }
@@ -118,7 +119,7 @@ fn assembled(text: &str) -> Result<Vec<u8>, Vec<String>> {
 #[test]
 fn undefined_symbols_are_found() {
     let options = Options::new(Arch::Rdna3);
-    let names = program::read(SOURCE, &options).0.undefined_symbols();
+    let names = read(SOURCE, &options).0.undefined_symbols();
     assert_eq!(names.into_iter().collect::<Vec<_>>(), ["other", "table"]);
 }
 

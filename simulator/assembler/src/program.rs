@@ -1,20 +1,19 @@
 //! A complete assembly file as data: sections, symbols, and values that depend on addresses.
 //!
-//! [`read`] and [`read_file`] build a [`Program`] (the module `reader` does the work). Instruction sizes do
+//! [`crate::read`] and [`crate::read_file`] build a [`Program`]. Instruction sizes do
 //! not depend on symbols, so each label's offset in its section is final when the label is read. A value that
 //! depends on symbols is stored as [`Pending`] and filled in by [`Program::link`] (module `link`) once
 //! sections have addresses.
 
 use super::descriptor::Descriptor;
-use super::error::{AsmError, Span};
-use super::expr::{Expr, Symbols};
-use super::link::Relocation;
-use super::reader::Reader;
+use super::relocation::Relocation;
 use super::source::{Location, Sources, Text};
-use super::{Fixup, Options, print, symbolic};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
+use wavesim_asm::error::{AsmError, Span};
+use wavesim_asm::expr::{Expr, Symbols};
+use wavesim_asm::{Fixup, Options, print, symbolic};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::Words;
 use wavesim_isa::inst::Inst;
@@ -275,23 +274,6 @@ pub struct File<'a> {
     pub any_target: bool,
 }
 
-/// Reads a file. Reading continues after errors; the returned program then holds everything that could be
-/// read.
-pub fn read_file(file: &File, options: &Options) -> (Program, Vec<LineError>) {
-    if let Some(machine) = options.arch.machine() {
-        let (unit, errors) = super::generic::read(file.text, options.arch, machine);
-        let errors = errors.into_iter().map(|e| e.in_file(file.name)).collect();
-        return (unit.program(options.arch, machine), errors);
-    }
-    Reader::new(file, options).read()
-}
-
-/// Reads a text for the options' architecture. Including other files is an error.
-pub fn read(text: &str, options: &Options) -> (Program, Vec<LineError>) {
-    let nothing = |_: &str| Err(std::io::ErrorKind::Unsupported.into());
-    read_file(&File { name: "<text>", text, defines: &[], open: &nothing, any_target: false }, options)
-}
-
 /// Section addresses, which determine the values of labels.
 #[derive(Clone, Copy)]
 pub(super) enum SectionAddresses<'a> {
@@ -366,7 +348,7 @@ impl Program {
             sections: Vec::new(),
             listing: Vec::new(),
             processor: None,
-            features: super::target::any_features(arch),
+            features: super::features::any_features(arch),
             code_object_version: 5,
             metadata: None,
             info: HashMap::new(),

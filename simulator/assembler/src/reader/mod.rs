@@ -7,19 +7,19 @@ mod instruction;
 mod sections;
 mod symbols;
 
-use super::Options;
 use super::conditional::Conditionals;
 use super::descriptor::Descriptor;
-use super::error::{AsmError, MAX_SUGGESTIONS, Span};
 use super::expand::{Input, Next, first_word};
-use super::expr::Expr;
 use super::macros::Macro;
 use super::program::{File, LineError, Memory, Program};
-use super::scan::Scanner;
 use super::source::{Location, Text};
 use std::collections::HashMap;
 use std::rc::Rc;
 use symbols::numbered_label;
+use wavesim_asm::Options;
+use wavesim_asm::error::{AsmError, MAX_SUGGESTIONS, Span};
+use wavesim_asm::expr::Expr;
+use wavesim_asm::scan::Scanner;
 use wavesim_isa::arch::Processor;
 
 /// Number of errors within expansions after which reading ends: one mistake in a macro must not be reported a

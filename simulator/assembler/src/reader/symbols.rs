@@ -1,10 +1,10 @@
 //! Labels and symbols.
 
 use super::{REGISTER_COUNTS, Reader};
-use crate::error::{AsmError, Span};
-use crate::expr::{self, Expr};
 use crate::program::{Definition, SectionAddresses, Values};
-use crate::scan::Scanner;
+use wavesim_asm::error::{AsmError, Span};
+use wavesim_asm::expr::{self, Expr};
+use wavesim_asm::scan::Scanner;
 
 impl Reader<'_> {
     /// Defines a label at the current offset; an error if the symbol is already defined.

@@ -1,7 +1,7 @@
 //! `.amdhsa_kernel` blocks: builds the 64-byte kernel descriptor (LLVM AMDGPUUsage, *Kernel Descriptor*).
 
-use super::error::{AsmError, Span, suggest};
-use super::expr::Expr;
+use wavesim_asm::error::{AsmError, Span, suggest};
+use wavesim_asm::expr::Expr;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::facts::Facts;
 use wavesim_isa::descriptor::{self, *};

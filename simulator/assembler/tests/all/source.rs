@@ -1,6 +1,6 @@
 //! Lines of assembly files and their locations.
 
-use wavesim_asm::source::{SourceLine, Sources};
+use wavesim_assembler::source::{SourceLine, Sources};
 
 #[test]
 fn comments_become_spaces() {

@@ -1,13 +1,13 @@
 //! Directives that emit data or describe symbols, sections and the target.
 
 use super::descriptor::Descriptor;
-use super::error::{AsmError, Span, suggest};
-use super::expr::Expr;
 use super::link::fits;
 use super::program::{Memory, PendingKind, PlacedDescriptor, SectionAddresses, SymbolInfo, Values};
 use super::reader::{Block, Reader, file_name};
-use super::scan::{Number, Scanner};
 use isa_spec::arith::decimal::Decimal;
+use wavesim_asm::error::{AsmError, Span, suggest};
+use wavesim_asm::expr::Expr;
+use wavesim_asm::scan::{Number, Scanner};
 use wavesim_isa::codec::encode;
 
 /// Candidates for suggesting a directive.
@@ -111,7 +111,7 @@ impl Reader<'_> {
             ".org" => {
                 s.skip_space();
                 let start = s.position();
-                let target = super::expr::parse(s, true)?;
+                let target = wavesim_asm::expr::parse(s, true)?;
                 let at = s.span_since(start);
                 // Labels evaluate to offsets in their section.
                 let target = self
@@ -505,7 +505,8 @@ fn default_memory(name: &str) -> Memory {
 }
 
 fn encode_nop(reader: &Reader) -> [u8; 4] {
-    let nop = super::parse(super::dialect::PADDING, &reader.options, &super::NoSymbols).ok();
+    let nop =
+        wavesim_asm::parse(wavesim_asm::dialect::PADDING, &reader.options, &wavesim_asm::NoSymbols).ok();
     let words = nop.and_then(|p| encode(reader.options.arch, &p.inst).ok());
     words.and_then(|w| w.first().copied()).unwrap_or(0).to_le_bytes()
 }

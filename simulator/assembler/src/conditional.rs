@@ -1,7 +1,7 @@
 //! Conditional assembly (`.if`, `.elseif`, `.else`, `.endif`): tracks whether lines are active.
 
-use super::error::{AsmError, Span};
 use super::source::{Location, Text};
+use wavesim_asm::error::{AsmError, Span};
 
 /// An open `.if`.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Conditional directives.
 
 use super::Reader;
-use crate::error::{AsmError, Span};
-use crate::expr::Symbols;
 use crate::program::{SectionAddresses, Values};
-use crate::scan::Scanner;
+use wavesim_asm::error::{AsmError, Span};
+use wavesim_asm::expr::Symbols;
+use wavesim_asm::scan::Scanner;
 
 impl Reader<'_> {
     /// Handles a line of a skipped branch, of which only conditional directives matter.

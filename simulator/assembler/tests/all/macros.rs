@@ -1,7 +1,7 @@
 //! Definitions, calls and bodies of macros.
 
-use wavesim_asm::macros::Macro;
 use wavesim_asm::scan::Scanner;
+use wavesim_assembler::macros::Macro;
 
 fn expansion(head: &str, call: &str, body: &str) -> String {
     let called = Macro::define(&mut Scanner::new(head), Vec::new()).unwrap();
