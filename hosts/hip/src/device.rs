@@ -300,14 +300,17 @@ pub unsafe extern "C" fn hipGetDeviceFlags(flags: Out<c_uint>) -> c_int {
 }
 
 /// Copies a string into the caller's memory.
-fn put_text(to: &Out<c_char>, len: c_int, text: &str) -> Outcome {
+///
+/// # Safety
+/// Unless it is null, `to` has room for `len` characters.
+unsafe fn put_text(to: &Out<c_char>, len: c_int, text: &str) -> Outcome {
     let len = usize::try_from(len).ok().filter(|l| *l > 0).ok_or(Status::INVALID_VALUE)?;
     if to.is_null() {
         return Err(Status::INVALID_VALUE.into());
     }
     let bytes = &text.as_bytes()[..text.len().min(len - 1)];
     for (at, byte) in bytes.iter().chain(&[0]).enumerate() {
-        // SAFETY: the caller of the API passes memory of `len` bytes.
+        // SAFETY: the caller guarantees memory of `len` bytes.
         unsafe { to.put_at(at, *byte as c_char) };
     }
     Ok(())
@@ -315,14 +318,16 @@ fn put_text(to: &Out<c_char>, len: c_int, text: &str) -> Outcome {
 
 /// `hipDeviceGetName`.
 pub unsafe extern "C" fn hipDeviceGetName(name: Out<c_char>, len: c_int, device: c_int) -> c_int {
-    call("hipDeviceGetName", || put_text(&name, len, &only(device)?.identity().name))
+    // SAFETY: the caller of the API passes memory of this length.
+    call("hipDeviceGetName", || unsafe { put_text(&name, len, &only(device)?.identity().name) })
 }
 
 /// `hipDeviceGetPCIBusId`. The device is not on a bus and reports address 0.
 pub unsafe extern "C" fn hipDeviceGetPCIBusId(id: Out<c_char>, len: c_int, device: c_int) -> c_int {
     call("hipDeviceGetPCIBusId", || {
         only(device)?;
-        put_text(&id, len, "0000:00:00.0")
+        // SAFETY: the caller of the API passes memory of this length.
+        unsafe { put_text(&id, len, "0000:00:00.0") }
     })
 }
 

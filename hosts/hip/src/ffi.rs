@@ -8,6 +8,8 @@ pub use wavesim_runtime::ffi::{HostFunction, Memory, c_text};
 pub type Out<T> = ffi::Out<T, Failure>;
 /// Pointer to a structure or an array that the library reads.
 pub type In<T> = ffi::In<T, Failure>;
+/// Array that the library reads, with its length.
+pub type Array<T> = ffi::Array<T, Failure>;
 /// Pointer to a string.
 pub type Text = ffi::Text<Failure>;
 

@@ -45,9 +45,9 @@ pub const RESIDENT_GROUPS: u64 = 1 << 16;
 
 impl LaunchParameters {
     /// Returns an invocation of the kernel of a host stub.
-    pub fn of_host_function(self, function: usize, arguments: In<Memory>) -> Outcome<Invocation> {
+    pub fn of_host_function(self, function: usize, arguments: Arguments) -> Outcome<Invocation> {
         let kernel = kernel_of_host(function)?;
-        let explicit = collect_arguments(&kernel, arguments)?;
+        let explicit = arguments.collect(&kernel)?;
         self.invocation(kernel, explicit)
     }
 
@@ -81,27 +81,11 @@ impl LaunchParameters {
     }
 }
 
-/// Copies the arguments from the program's variables into the kernarg layout.
-fn collect_arguments(kernel: &Kernel, arguments: In<Memory>) -> Outcome<Vec<u8>> {
-    let mut out = Vec::new();
-    for (at, argument) in kernel.arguments().enumerate() {
-        // SAFETY: the caller of the API passes a pointer for each argument of the kernel.
-        let from = unsafe { arguments.at(at)? };
-        if from.is_null() {
-            let (name, count) = (kernel.name(), kernel.arguments().count());
-            let message =
-                format!("kernel `{name}` takes {count} arguments, the pointer to number {} is null", at + 1);
-            return Err(Status::INVALID_VALUE.because(message));
-        }
-        // SAFETY: the pointer refers to an argument of this size.
-        let bytes = unsafe { from.read(argument.size as usize) };
-        let (from, end) = (argument.offset as usize, argument.offset as usize + bytes.len());
-        if out.len() < end {
-            out.resize(end, 0);
-        }
-        out[from..end].copy_from_slice(&bytes);
-    }
-    Ok(out)
+/// The arguments of a launch: an array of pointers to values, or a buffer that is already laid out.
+#[derive(Clone, Copy)]
+pub struct Arguments {
+    pointers: In<Memory>,
+    extra: In<Memory>,
 }
 
 /// Markers in the `extra` array.
@@ -109,29 +93,81 @@ const BUFFER_POINTER: usize = 1;
 const BUFFER_SIZE: usize = 2;
 const END: usize = 3;
 
-/// Returns arguments that the program has laid out itself. A larger buffer is truncated to the kernel's
-/// arguments.
-fn arguments_in_buffer(kernel: &Kernel, extra: In<Memory>) -> Outcome<Vec<u8>> {
-    let (mut buffer, mut len) = (None, None);
-    for at in (0..8).step_by(2) {
-        // SAFETY: the caller of the API passes pairs of a marker and a value up to the end marker.
-        let value = || unsafe { extra.at(at + 1) };
-        // SAFETY: as above.
-        match unsafe { extra.at(at)? }.address() as usize {
-            BUFFER_POINTER => buffer = Some(value()?),
-            // SAFETY: the value is a pointer to the size.
-            BUFFER_SIZE => len = Some(unsafe { value()?.read(size_of::<usize>()) }),
-            END => break,
-            _ => return Err(Status::INVALID_VALUE.into()),
+impl Arguments {
+    /// The arguments as the program passes them; both pointers may be null.
+    ///
+    /// # Safety
+    /// During the call of the API, `pointers` has a pointer to a value for each argument of the kernel that is
+    /// launched, and `extra` has pairs of a marker and a value up to the end marker, with a buffer of the size that it
+    /// states.
+    pub unsafe fn new(pointers: In<Memory>, extra: In<Memory>) -> Arguments {
+        Arguments { pointers, extra }
+    }
+
+    /// Returns the arguments in the kernarg layout.
+    fn read(&self, kernel: &Kernel) -> Outcome<Vec<u8>> {
+        match (self.pointers.is_null(), self.extra.is_null()) {
+            (false, _) => self.collect(kernel),
+            (true, false) => self.from_buffer(kernel),
+            (true, true) if kernel.arguments().next().is_none() => Ok(Vec::new()),
+            (true, true) => {
+                let count = kernel.arguments().count();
+                let message =
+                    format!("kernel `{}` takes {count} arguments, but none were given", kernel.name());
+                Err(Status::INVALID_VALUE.because(message))
+            }
         }
     }
-    let (buffer, len) = buffer.zip(len).ok_or(Status::INVALID_VALUE)?;
-    let len = len.iter().rev().fold(0, |n, &b| n << 8 | b as usize);
-    // SAFETY: the caller of the API passes a buffer of at least this size.
-    let bytes = unsafe { buffer.read(len.min(kernel.kernarg_bytes() as usize)) };
-    let invalid = |e| Status::INVALID_VALUE.because(format!("kernel `{}`: {e}", kernel.name()));
-    kernel.check_arguments(&bytes).map_err(invalid)?;
-    Ok(bytes)
+
+    /// Copies the arguments from the program's variables into the kernarg layout.
+    fn collect(&self, kernel: &Kernel) -> Outcome<Vec<u8>> {
+        let mut out = Vec::new();
+        for (at, argument) in kernel.arguments().enumerate() {
+            // SAFETY: there is a pointer for each argument of the kernel ([`Arguments::new`]).
+            let from = unsafe { self.pointers.at(at)? };
+            if from.is_null() {
+                let (name, count) = (kernel.name(), kernel.arguments().count());
+                let message = format!(
+                    "kernel `{name}` takes {count} arguments, the pointer to number {} is null",
+                    at + 1
+                );
+                return Err(Status::INVALID_VALUE.because(message));
+            }
+            // SAFETY: the pointer refers to an argument of this size.
+            let bytes = unsafe { from.read(argument.size as usize) };
+            let (from, end) = (argument.offset as usize, argument.offset as usize + bytes.len());
+            if out.len() < end {
+                out.resize(end, 0);
+            }
+            out[from..end].copy_from_slice(&bytes);
+        }
+        Ok(out)
+    }
+
+    /// Returns arguments that the program has laid out itself. A larger buffer is truncated to the kernel's
+    /// arguments.
+    fn from_buffer(&self, kernel: &Kernel) -> Outcome<Vec<u8>> {
+        let (mut buffer, mut len) = (None, None);
+        for at in (0..8).step_by(2) {
+            // SAFETY: there are pairs of a marker and a value up to the end marker ([`Arguments::new`]).
+            let value = || unsafe { self.extra.at(at + 1) };
+            // SAFETY: as above.
+            match unsafe { self.extra.at(at)? }.address() as usize {
+                BUFFER_POINTER => buffer = Some(value()?),
+                // SAFETY: the value is a pointer to the size.
+                BUFFER_SIZE => len = Some(unsafe { value()?.read(size_of::<usize>()) }),
+                END => break,
+                _ => return Err(Status::INVALID_VALUE.into()),
+            }
+        }
+        let (buffer, len) = buffer.zip(len).ok_or(Status::INVALID_VALUE)?;
+        let len = len.iter().rev().fold(0, |n, &b| n << 8 | b as usize);
+        // SAFETY: the buffer has at least this size ([`Arguments::new`]).
+        let bytes = unsafe { buffer.read(len.min(kernel.kernarg_bytes() as usize)) };
+        let invalid = |e| Status::INVALID_VALUE.because(format!("kernel `{}`: {e}", kernel.name()));
+        kernel.check_arguments(&bytes).map_err(invalid)?;
+        Ok(bytes)
+    }
 }
 
 /// Events to record before and after a launch; 0 for none.
@@ -214,6 +250,8 @@ pub unsafe extern "C" fn hipLaunchKernel(
     stream: Handle,
 ) -> c_int {
     let shape = Shape { grid, block, dynamic_lds };
+    // SAFETY: the caller of the API passes the arguments of the kernel.
+    let arguments = unsafe { Arguments::new(arguments, In::none()) };
     call("hipLaunchKernel", || launch(function, shape, arguments, stream, LaunchEvents::NONE, false))
 }
 
@@ -228,7 +266,7 @@ struct Shape {
 fn launch(
     function: usize,
     shape: Shape,
-    arguments: In<Memory>,
+    arguments: Arguments,
     stream: Handle,
     events: LaunchEvents,
     cooperative: bool,
@@ -256,6 +294,8 @@ pub unsafe extern "C" fn hipExtLaunchKernel(
     _flags: c_int,
 ) -> c_int {
     let shape = Shape { grid, block, dynamic_lds };
+    // SAFETY: the caller of the API passes the arguments of the kernel.
+    let arguments = unsafe { Arguments::new(arguments, In::none()) };
     call("hipExtLaunchKernel", || {
         launch(function, shape, arguments, stream, LaunchEvents { start, stop }, false)
     })
@@ -290,15 +330,14 @@ const _: () = assert!(size_of::<LaunchAttribute>() == 72, "as the headers have i
 const COOPERATIVE: c_uint = 2;
 
 impl LaunchConfig {
-    fn is_cooperative(&self) -> Outcome<bool> {
-        for at in 0..self.count as usize {
-            // SAFETY: the caller of the API passes an array of this length.
-            let attribute = unsafe { self.attributes.at(at)? };
-            if attribute.id == COOPERATIVE && attribute.value != 0 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+    /// Returns whether the cooperative attribute is set.
+    ///
+    /// # Safety
+    /// There are as many attributes as the configuration says.
+    unsafe fn is_cooperative(&self) -> Outcome<bool> {
+        // SAFETY: the caller guarantees the length.
+        let attributes = unsafe { self.attributes.list(self.count as usize)? };
+        Ok(attributes.iter().any(|attribute| attribute.id == COOPERATIVE && attribute.value != 0))
     }
 }
 
@@ -308,10 +347,14 @@ pub unsafe extern "C" fn hipLaunchKernelExC(
     function: usize,
     arguments: In<Memory>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes the arguments of the kernel.
+    let arguments = unsafe { Arguments::new(arguments, In::none()) };
     call("hipLaunchKernelExC", || {
         let c = config.get()?;
         let shape = Shape { grid: c.grid, block: c.block, dynamic_lds: c.dynamic_lds };
-        launch(function, shape, arguments, c.stream, LaunchEvents::NONE, c.is_cooperative()?)
+        // SAFETY: the caller of the API passes an array of attributes of this length.
+        let cooperative = unsafe { c.is_cooperative()? };
+        launch(function, shape, arguments, c.stream, LaunchEvents::NONE, cooperative)
     })
 }
 
@@ -324,6 +367,8 @@ pub unsafe extern "C" fn hipLaunchCooperativeKernel(
     dynamic_lds: c_uint,
     stream: Handle,
 ) -> c_int {
+    // SAFETY: the caller of the API passes the arguments of the kernel.
+    let arguments = unsafe { Arguments::new(arguments, In::none()) };
     call("hipLaunchCooperativeKernel", || {
         let shape = Shape { grid, block, dynamic_lds: dynamic_lds as usize };
         launch(function, shape, arguments, stream, LaunchEvents::NONE, true)
@@ -338,12 +383,6 @@ fn check_resident(grid: Dim3) -> Outcome {
     Ok(())
 }
 
-/// Arguments of the module API: an array of pointers, or a buffer that is already laid out.
-struct Arguments {
-    pointers: In<Memory>,
-    extra: In<Memory>,
-}
-
 /// Launches a kernel of a module.
 fn launch_module(
     function: Handle,
@@ -354,17 +393,7 @@ fn launch_module(
     cooperative: bool,
 ) -> Outcome {
     let kernel = kernel_of_handle(function)?;
-    let Arguments { pointers, extra } = arguments;
-    let explicit = match (pointers.is_null(), extra.is_null()) {
-        (false, _) => collect_arguments(&kernel, pointers)?,
-        (true, false) => arguments_in_buffer(&kernel, extra)?,
-        (true, true) if kernel.arguments().next().is_none() => Vec::new(),
-        (true, true) => {
-            let count = kernel.arguments().count();
-            let message = format!("kernel `{}` takes {count} arguments, but none were given", kernel.name());
-            return Err(Status::INVALID_VALUE.because(message));
-        }
-    };
+    let explicit = arguments.read(&kernel)?;
     let invocation = parameters.invocation(kernel, explicit)?;
     submit(Invocation { cooperative, ..invocation }, stream, events)
 }
@@ -388,7 +417,8 @@ pub unsafe extern "C" fn hipModuleLaunchKernel(
         let grid = Dim3 { x: grid_x, y: grid_y, z: grid_z };
         let block = Dim3 { x: block_x, y: block_y, z: block_z };
         let parameters = LaunchParameters { grid, block, dynamic_lds };
-        let arguments = Arguments { pointers: arguments, extra };
+        // SAFETY: the caller of the API passes the arguments of the kernel.
+        let arguments = unsafe { Arguments::new(arguments, extra) };
         launch_module(function, parameters, stream, arguments, LaunchEvents::NONE, false)
     })
 }
@@ -412,7 +442,8 @@ pub unsafe extern "C" fn hipModuleLaunchCooperativeKernel(
         let block = Dim3 { x: block_x, y: block_y, z: block_z };
         check_resident(grid)?;
         let parameters = LaunchParameters { grid, block, dynamic_lds };
-        let arguments = Arguments { pointers: arguments, extra: In::none() };
+        // SAFETY: the caller of the API passes the arguments of the kernel.
+        let arguments = unsafe { Arguments::new(arguments, In::none()) };
         launch_module(function, parameters, stream, arguments, LaunchEvents::NONE, true)
     })
 }
@@ -441,7 +472,8 @@ pub unsafe extern "C" fn hipExtModuleLaunchKernel(
             Dim3 { x: groups(items_x, block_x)?, y: groups(items_y, block_y)?, z: groups(items_z, block_z)? };
         let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
         let parameters = LaunchParameters { grid, block, dynamic_lds };
-        let arguments = Arguments { pointers: arguments, extra };
+        // SAFETY: the caller of the API passes the arguments of the kernel.
+        let arguments = unsafe { Arguments::new(arguments, extra) };
         launch_module(function, parameters, stream, arguments, LaunchEvents { start, stop }, false)
     })
 }

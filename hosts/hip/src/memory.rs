@@ -285,7 +285,8 @@ pub unsafe extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_u
         if gpu.find_allocation(memory.address()).is_some() {
             return Err(Status::HOST_MEMORY_ALREADY_REGISTERED.into());
         }
-        gpu.register(memory, len)
+        // SAFETY: the API requires the program to keep the memory valid until it unregisters the memory.
+        unsafe { gpu.register(memory, len) }
     })
 }
 
@@ -299,9 +300,13 @@ pub unsafe extern "C" fn hipHostUnregister(memory: Memory) -> c_int {
 }
 
 impl Gpu {
-    fn register(&self, memory: Memory, len: usize) -> Outcome {
+    /// Makes memory of the program accessible to kernels.
+    ///
+    /// # Safety
+    /// `len` bytes are valid until the memory is unregistered.
+    unsafe fn register(&self, memory: Memory, len: usize) -> Outcome {
         let host = std::ptr::with_exposed_provenance_mut(memory.address() as usize);
-        // SAFETY: the API requires the program to keep the memory valid until it unregisters the memory.
+        // SAFETY: the caller guarantees that the memory is valid.
         let range = unsafe { HostMemory::new(memory.address(), host, len as u64, true, "hipHostRegister") };
         // SAFETY: as above.
         unsafe { self.device.map(range) }?;

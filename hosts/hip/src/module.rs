@@ -60,11 +60,14 @@ pub struct Wrapper {
 const MAGIC: u32 = 0x4849_5046;
 
 /// Reads a code object or a bundle. The API does not pass the size, so it is computed from the headers.
-fn image(at: Memory) -> Outcome<Vec<u8>> {
+///
+/// # Safety
+/// Unless it is null, the memory holds a complete image, whose headers state its size.
+unsafe fn image(at: Memory) -> Outcome<Vec<u8>> {
     if at.is_null() {
         return Err(Status::INVALID_VALUE.into());
     }
-    // SAFETY: the caller of the API passes a complete image, whose headers state its size.
+    // SAFETY: the caller guarantees a complete image.
     let size = bundle::size(&mut |offset, len| unsafe { at.offset(offset).read(len) });
     match size {
         // SAFETY: as above.
@@ -78,7 +81,8 @@ const MAX_IMAGE: usize = 4 << 30;
 
 impl FatBinary {
     fn module(&self) -> Outcome<Module> {
-        let load = || Ok(gpu()?.device.load(&image(self.data)?)?);
+        // SAFETY: the program has registered a complete image, which it keeps while it is registered.
+        let load = || Ok(gpu()?.device.load(&unsafe { image(self.data) }?)?);
         self.module.get_or_init(load).clone()
     }
 }
@@ -251,7 +255,10 @@ pub unsafe extern "C" fn hipModuleLoad(module: Out<Handle>, path: Text) -> c_int
 
 /// `hipModuleLoadData`.
 pub unsafe extern "C" fn hipModuleLoadData(module: Out<Handle>, data: Memory) -> c_int {
-    call("hipModuleLoadData", || load(&module, &image(data)?))
+    call("hipModuleLoadData", || {
+        // SAFETY: the caller of the API passes a complete image.
+        load(&module, &unsafe { image(data) }?)
+    })
 }
 
 /// `hipModuleLoadDataEx`. The options configure JIT compilation and are ignored, since code objects are

@@ -233,8 +233,11 @@ fn bitcode(program: Handle) -> RtcResult<Vec<u8>> {
 }
 
 /// Copies a result to the caller's memory.
-fn put(bytes: RtcResult<Vec<u8>>, out: Memory) -> RtcResult {
-    // SAFETY: the caller of the API passes null, or memory of the size that it has queried.
+///
+/// # Safety
+/// Unless it is null, `out` has room for all bytes.
+unsafe fn put(bytes: RtcResult<Vec<u8>>, out: Memory) -> RtcResult {
+    // SAFETY: the caller guarantees the memory.
     unsafe { out.write(&bytes?) };
     if out.is_null() { Err(Rtc::INVALID_INPUT) } else { Ok(()) }
 }
@@ -246,7 +249,8 @@ pub unsafe extern "C" fn hiprtcGetCodeSize(program: Handle, size: Out<usize>) ->
 
 /// `hiprtcGetCode`.
 pub unsafe extern "C" fn hiprtcGetCode(program: Handle, out: Memory) -> c_int {
-    call(|| put(code(program), out))
+    // SAFETY: the caller of the API passes memory of the size that it has queried.
+    call(|| unsafe { put(code(program), out) })
 }
 
 /// `hiprtcGetBitcodeSize`.
@@ -256,7 +260,8 @@ pub unsafe extern "C" fn hiprtcGetBitcodeSize(program: Handle, size: Out<usize>)
 
 /// `hiprtcGetBitcode`.
 pub unsafe extern "C" fn hiprtcGetBitcode(program: Handle, out: Memory) -> c_int {
-    call(|| put(bitcode(program), out))
+    // SAFETY: the caller of the API passes memory of the size that it has queried.
+    call(|| unsafe { put(bitcode(program), out) })
 }
 
 /// `hiprtcGetProgramLogSize`. The size includes the terminating NUL.
@@ -269,7 +274,8 @@ pub unsafe extern "C" fn hiprtcGetProgramLog(program: Handle, out: Memory) -> c_
     call(|| {
         let mut log = lock(&*find(program)?).log.replace('\0', " ").into_bytes();
         log.push(0);
-        put(Ok(log), out)
+        // SAFETY: the caller of the API passes memory of the size that it has queried.
+        unsafe { put(Ok(log), out) }
     })
 }
 

@@ -19,7 +19,10 @@ object!(Context, INVALID_CONTEXT, clRetainContext, clReleaseContext);
 type Notify = Option<unsafe extern "C" fn()>;
 
 /// Reads `cl_context_properties`: a zero-terminated list of pairs.
-fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
+///
+/// # Safety
+/// Unless it is null, the list has pairs of a property and a value, and a terminating zero.
+unsafe fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
     const PLATFORM: usize = 0x1084;
     const INTEROP_USER_SYNC: usize = 0x1085;
     let mut out = Vec::new();
@@ -27,7 +30,7 @@ fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
         return Ok(out);
     }
     loop {
-        // SAFETY: the caller of the API passes pairs of a property and a value, and a terminating zero.
+        // SAFETY: the caller guarantees pairs, and a terminating zero.
         let (key, value) = match unsafe { list.at(out.len())? } {
             0 => break,
             // SAFETY: as above.
@@ -43,8 +46,13 @@ fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
     Ok(out)
 }
 
-fn new(list: In<usize>) -> Outcome<Handle> {
-    let properties = properties(list)?;
+/// Creates a context.
+///
+/// # Safety
+/// As for [`properties`].
+unsafe fn new(list: In<usize>) -> Outcome<Handle> {
+    // SAFETY: the caller guarantees the list.
+    let properties = unsafe { properties(list)? };
     crate::platform::gpu()?;
     let make = |identity| Context { identity, properties };
     Ok(handle::register(make).0)
@@ -63,8 +71,10 @@ pub unsafe extern "C" fn clCreateContext(
         if count == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
-        check_devices(count, devices)?;
-        new(list)
+        // SAFETY: the caller of the API passes an array of this length.
+        check_devices(unsafe { devices.array(count as usize) })?;
+        // SAFETY: the caller of the API passes a list that ends with zero.
+        unsafe { new(list) }
     })
 }
 
@@ -77,7 +87,8 @@ pub unsafe extern "C" fn clCreateContextFromType(
     status: Out<c_int>,
 ) -> Handle {
     create("clCreateContextFromType", &status, || match includes_device(kind)? {
-        true => new(list),
+        // SAFETY: the caller of the API passes a list that ends with zero.
+        true => unsafe { new(list) },
         false => Err(Status::DEVICE_NOT_FOUND.into()),
     })
 }

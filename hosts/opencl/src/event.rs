@@ -2,7 +2,7 @@
 
 use crate::command::CommandType;
 use crate::context::Context;
-use crate::ffi::{In, Memory, Out, UserData};
+use crate::ffi::{Array, In, Memory, Out, UserData};
 use crate::handle::{self, Handle, Identity, Object, object};
 use crate::info::{Query, unknown_parameter};
 use crate::platform::gpu;
@@ -137,15 +137,13 @@ impl Event {
 }
 
 /// Reads the wait list of a command. The list must be null exactly if the count is 0.
-pub fn wait_list(count: c_uint, list: In<Handle>, context: &Arc<Context>) -> Outcome<Vec<Arc<Event>>> {
-    if (count == 0) != list.is_null() {
+pub fn wait_list(list: Array<Handle>, context: &Arc<Context>) -> Outcome<Vec<Arc<Event>>> {
+    if (list.count() == 0) != list.is_null() {
         return Err(Status::INVALID_EVENT_WAIT_LIST.into());
     }
-    // SAFETY: the caller of the API passes an array of this length.
-    let events = unsafe { list.list(count as usize)? };
     let invalid = |_| Status::INVALID_EVENT_WAIT_LIST;
     let events =
-        events.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>().map_err(invalid)?;
+        list.read()?.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>().map_err(invalid)?;
     match events.iter().all(|event| Arc::ptr_eq(event.context(), context)) {
         true => Ok(events),
         false => Err(Status::INVALID_CONTEXT.because("an event of another context")),

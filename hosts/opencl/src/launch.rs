@@ -1,7 +1,7 @@
 //! Kernel launches.
 
 use crate::command::CommandType;
-use crate::ffi::{In, Out};
+use crate::ffi::{Array, In, Out};
 use crate::handle::{self, Handle};
 use crate::kernel::{Kernel, max_items};
 use crate::printf::PrintBuffer;
@@ -19,11 +19,10 @@ struct NdRange {
 }
 
 /// Reads one number per dimension. The remaining dimensions are set to `rest`.
-fn read_dimensions(list: In<usize>, dimensions: c_uint, rest: u64) -> Outcome<[u64; 3]> {
+fn read_dimensions(list: &Array<usize>, rest: u64) -> Outcome<[u64; 3]> {
     let mut out = [rest; 3];
-    for (at, value) in out.iter_mut().enumerate().take(dimensions as usize) {
-        // SAFETY: the caller of the API passes a number for each dimension.
-        *value = unsafe { list.at(at)? } as u64;
+    for (value, given) in out.iter_mut().zip(list.read()?) {
+        *value = given as u64;
     }
     Ok(out)
 }
@@ -40,25 +39,19 @@ pub fn choose_workgroup_size(global: [u64; 3], most: u64) -> [u32; 3] {
 }
 
 impl NdRange {
-    fn new(
-        code: &Code,
-        dimensions: c_uint,
-        offset: In<usize>,
-        global: In<usize>,
-        local: In<usize>,
-    ) -> Outcome<NdRange> {
+    fn new(code: &Code, dimensions: c_uint, [offset, global, local]: [Array<usize>; 3]) -> Outcome<NdRange> {
         if !(1..=3).contains(&dimensions) {
             return Err(Status::INVALID_WORK_DIMENSION.into());
         }
         if global.is_null() {
             return Err(Status::INVALID_GLOBAL_WORK_SIZE.into());
         }
-        let global = read_dimensions(global, dimensions, 1)?;
+        let global = read_dimensions(&global, 1)?;
         // The dispatch packet has 32 bits for each dimension.
         if global.iter().any(|size| *size > u32::MAX as u64) {
             return Err(Status::INVALID_GLOBAL_WORK_SIZE.because("a dimension of 2^32 work-items or more"));
         }
-        let offset = if offset.is_null() { [0; 3] } else { read_dimensions(offset, dimensions, 0)? };
+        let offset = if offset.is_null() { [0; 3] } else { read_dimensions(&offset, 0)? };
         if offset.iter().zip(global).any(|(offset, size)| offset.checked_add(size).is_none()) {
             return Err(Status::INVALID_GLOBAL_OFFSET.into());
         }
@@ -67,7 +60,7 @@ impl NdRange {
             (true, Some(required)) => required,
             (true, None) => choose_workgroup_size(global, most),
             (false, _) => {
-                let given = read_dimensions(local, dimensions, 1)?;
+                let given = read_dimensions(&local, 1)?;
                 let items = given.iter().fold(1u64, |n, &d| n.saturating_mul(d));
                 if items == 0 || items > most {
                     let message = format!("a workgroup of {items} work-items: the kernel allows {most}");
@@ -145,9 +138,13 @@ pub unsafe extern "C" fn clEnqueueNDRangeKernel(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueNDRangeKernel", || {
-        let submission = Submission::new(queue, CommandType::NdRangeKernel, count, list, event)?;
-        enqueue(submission, kernel, |code| NdRange::new(code, dimensions, offset, global, local))
+        let submission = Submission::new(queue, CommandType::NdRangeKernel, after, event)?;
+        // SAFETY: the caller of the API passes a number for each dimension.
+        let sizes = [offset, global, local].map(|list| unsafe { list.array(dimensions as usize) });
+        enqueue(submission, kernel, |code| NdRange::new(code, dimensions, sizes))
     })
 }
 
@@ -159,8 +156,10 @@ pub unsafe extern "C" fn clEnqueueTask(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueTask", || {
-        let submission = Submission::new(queue, CommandType::Task, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::Task, after, event)?;
         enqueue(submission, kernel, |_| Ok(NdRange { global: [1; 3], local: [1; 3], offset: [0; 3] }))
     })
 }

@@ -155,7 +155,17 @@ fn check_flags(flags: u64) -> Outcome {
     }
 }
 
-fn new(context: Handle, flags: u64, size: usize, host: Memory, properties: Vec<u64>) -> Outcome<Handle> {
+/// Creates a buffer.
+///
+/// # Safety
+/// Unless it is null, `host` is memory of this size, which the flags may require to be valid as long as the buffer.
+unsafe fn new(
+    context: Handle,
+    flags: u64,
+    size: usize,
+    host: Memory,
+    properties: Vec<u64>,
+) -> Outcome<Handle> {
     let context = handle::get::<Context>(context)?;
     check_flags(flags)?;
     if size == 0 || size as u64 > MAX_ALLOCATION {
@@ -192,7 +202,7 @@ fn new(context: Handle, flags: u64, size: usize, host: Memory, properties: Vec<u
     });
     if !host.is_null() && !shared {
         let whole = buffer.range(0, size)?;
-        // SAFETY: the caller of the API passes memory of the buffer's size.
+        // SAFETY: the caller guarantees memory of the buffer's size.
         unsafe { whole.copy_from(host, size) };
     }
     Ok(buffer.handle())
@@ -206,7 +216,8 @@ pub unsafe extern "C" fn clCreateBuffer(
     host: Memory,
     status: Out<c_int>,
 ) -> Handle {
-    create("clCreateBuffer", &status, || new(context, flags, size, host, Vec::new()))
+    // SAFETY: the caller of the API passes memory of the buffer's size, as the flags require.
+    create("clCreateBuffer", &status, || unsafe { new(context, flags, size, host, Vec::new()) })
 }
 
 /// `clCreateBufferWithProperties`.
@@ -224,7 +235,8 @@ pub unsafe extern "C" fn clCreateBufferWithProperties(
             false if properties.get()? == 0 => vec![0],
             false => return Err(Status::INVALID_PROPERTY.into()),
         };
-        new(context, flags, size, host, list)
+        // SAFETY: the caller of the API passes memory of the buffer's size, as the flags require.
+        unsafe { new(context, flags, size, host, list) }
     })
 }
 

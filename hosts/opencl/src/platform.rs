@@ -1,6 +1,6 @@
 //! The platform and its device.
 
-use crate::ffi::{In, Memory, Out, Text};
+use crate::ffi::{Array, Memory, Out, Text};
 use crate::handle::{Handle, StaticHandle};
 use crate::info::{Query, unknown_parameter, version};
 use crate::status::{Failure, Outcome, Status, call};
@@ -84,9 +84,8 @@ pub fn check_device(handle: Handle) -> Outcome {
 }
 
 /// Checks that all handles in a list are that of the device.
-pub fn check_devices(count: c_uint, list: In<Handle>) -> Outcome {
-    // SAFETY: the caller of the API passes an array of this length.
-    unsafe { list.list(count as usize)? }.into_iter().try_for_each(check_device)
+pub fn check_devices(list: Array<Handle>) -> Outcome {
+    list.read()?.into_iter().try_for_each(check_device)
 }
 
 /// `clGetPlatformIDs`.

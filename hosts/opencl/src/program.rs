@@ -2,7 +2,7 @@
 
 use crate::compile::{self, BuildOutput};
 use crate::context::Context;
-use crate::ffi::{In, Memory, Out, UserData};
+use crate::ffi::{Array, In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, Object, object};
 use crate::info::{Query, unknown_parameter};
 use crate::platform::{check_device, check_devices, device, gpu};
@@ -191,7 +191,8 @@ pub unsafe extern "C" fn clCreateProgramWithBinary(
         if count != 1 {
             return Err(Status::INVALID_VALUE.because("there is only one device"));
         }
-        check_devices(count, devices)?;
+        // SAFETY: the caller of the API passes an array of this length.
+        check_devices(unsafe { devices.array(count as usize) })?;
         let (len, at) = (lengths.get()?, binaries.get()?);
         if len == 0 || len > MAX_BYTES || at.is_null() {
             binary_status.put_optional(Status::INVALID_VALUE.0);
@@ -216,11 +217,11 @@ pub unsafe extern "C" fn clCreateProgramWithBinary(
 type Notify = Option<unsafe extern "C" fn(Handle, UserData)>;
 
 /// Checks the device list of a build, which may be empty.
-fn check_build_devices(count: c_uint, list: In<Handle>) -> Outcome {
-    if (count == 0) != list.is_null() {
+fn check_build_devices(list: Array<Handle>) -> Outcome {
+    if (list.count() == 0) != list.is_null() {
         return Err(Status::INVALID_VALUE.into());
     }
-    check_devices(count, list)
+    check_devices(list)
 }
 
 fn options(text: crate::ffi::Text) -> Outcome<String> {
@@ -238,7 +239,8 @@ pub unsafe extern "C" fn clBuildProgram(
 ) -> c_int {
     call("clBuildProgram", || {
         let object = handle::get::<Program>(program)?;
-        check_build_devices(count, list)?;
+        // SAFETY: the caller of the API passes an array of this length.
+        check_build_devices(unsafe { list.array(count as usize) })?;
         object.check_no_kernels()?;
         let text = options(text)?;
         let failed = Status::BUILD_PROGRAM_FAILURE;
@@ -284,7 +286,8 @@ pub unsafe extern "C" fn clCompileProgram(
 ) -> c_int {
     call("clCompileProgram", || {
         let object = handle::get::<Program>(program)?;
-        check_build_devices(count, list)?;
+        // SAFETY: the caller of the API passes an array of this length.
+        check_build_devices(unsafe { list.array(count as usize) })?;
         object.check_no_kernels()?;
         let text = options(text)?;
         let source = object.source.as_ref().ok_or(Status::INVALID_OPERATION)?;
@@ -323,7 +326,8 @@ pub unsafe extern "C" fn clLinkProgram(
     let mut linked = Handle::NULL;
     let result = create("clLinkProgram", &status, || {
         let context = handle::get::<Context>(context)?;
-        check_build_devices(count, list)?;
+        // SAFETY: the caller of the API passes an array of this length.
+        check_build_devices(unsafe { list.array(count as usize) })?;
         if inputs == 0 {
             return Err(Status::INVALID_VALUE.into());
         }

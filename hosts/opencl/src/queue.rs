@@ -3,7 +3,7 @@
 use crate::command::CommandType;
 use crate::context::Context;
 use crate::event::{COMPLETE, Event, RUNNING, SUBMITTED, wait_list};
-use crate::ffi::{In, Memory, Out};
+use crate::ffi::{Array, In, Memory, Out};
 use crate::handle::{self, Handle, Identity, Object, object};
 use crate::info::{Query, unknown_parameter};
 use crate::platform::{check_device, device};
@@ -85,12 +85,11 @@ impl Submission {
     pub fn new(
         queue: Handle,
         command: CommandType,
-        count: c_uint,
-        list: In<Handle>,
+        after: Array<Handle>,
         event: Out<Handle>,
     ) -> Outcome<Submission> {
         let queue = handle::get::<CommandQueue>(queue)?;
-        let after = wait_list(count, list, queue.context())?;
+        let after = wait_list(after, queue.context())?;
         Ok(Submission { queue, command, after, event, blocking: false })
     }
 
@@ -276,8 +275,10 @@ pub unsafe extern "C" fn clEnqueueMarkerWithWaitList(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueMarkerWithWaitList", || {
-        submit_marker(Submission::new(queue, CommandType::Marker, count, list, event))
+        submit_marker(Submission::new(queue, CommandType::Marker, after, event))
     })
 }
 
@@ -288,8 +289,10 @@ pub unsafe extern "C" fn clEnqueueBarrierWithWaitList(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueBarrierWithWaitList", || {
-        submit_marker(Submission::new(queue, CommandType::Barrier, count, list, event))
+        submit_marker(Submission::new(queue, CommandType::Barrier, after, event))
     })
 }
 
@@ -297,22 +300,24 @@ pub unsafe extern "C" fn clEnqueueBarrierWithWaitList(
 pub unsafe extern "C" fn clEnqueueMarker(queue: Handle, event: Out<Handle>) -> c_int {
     call("clEnqueueMarker", || match event.is_null() {
         true => Err(Status::INVALID_VALUE.into()),
-        false => submit_marker(Submission::new(queue, CommandType::Marker, 0, In::none(), event)),
+        false => submit_marker(Submission::new(queue, CommandType::Marker, Array::empty(), event)),
     })
 }
 
 /// `clEnqueueBarrier`. Commands are always in order.
 pub unsafe extern "C" fn clEnqueueBarrier(queue: Handle) -> c_int {
     call("clEnqueueBarrier", || {
-        submit_marker(Submission::new(queue, CommandType::Barrier, 0, In::none(), Out::none()))
+        submit_marker(Submission::new(queue, CommandType::Barrier, Array::empty(), Out::none()))
     })
 }
 
 /// `clEnqueueWaitForEvents`.
 pub unsafe extern "C" fn clEnqueueWaitForEvents(queue: Handle, count: c_uint, list: In<Handle>) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueWaitForEvents", || match count {
         0 => Err(Status::INVALID_VALUE.into()),
-        _ => submit_marker(Submission::new(queue, CommandType::Barrier, count, list, Out::none())),
+        _ => submit_marker(Submission::new(queue, CommandType::Barrier, after, Out::none())),
     })
 }
 

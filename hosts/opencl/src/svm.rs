@@ -74,8 +74,10 @@ pub unsafe extern "C" fn clEnqueueSVMFree(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueSVMFree", || {
-        let submission = Submission::new(queue, CommandType::SvmFree, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::SvmFree, after, event)?;
         // SAFETY: the caller of the API passes an array of this length.
         let pointers = unsafe { memory.list(pointers as usize)? };
         if pointers.is_empty() {
@@ -107,8 +109,10 @@ pub unsafe extern "C" fn clEnqueueSVMMemcpy(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueSVMMemcpy", || {
-        let submission = Submission::new(queue, CommandType::SvmMemcpy, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::SvmMemcpy, after, event)?;
         if to.is_null() || from.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -148,9 +152,12 @@ pub unsafe extern "C" fn clEnqueueSVMMemFill(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueSVMMemFill", || {
-        let submission = Submission::new(queue, CommandType::SvmMemFill, count, list, event)?;
-        let fill = crate::transfer::Pattern::new(pattern, pattern_size, size)?;
+        let submission = Submission::new(queue, CommandType::SvmMemFill, after, event)?;
+        // SAFETY: the caller of the API passes a pattern of this size.
+        let fill = unsafe { crate::transfer::Pattern::new(pattern, pattern_size, size)? };
         if memory.is_null() || !memory.address().is_multiple_of(pattern_size as u64) {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -175,8 +182,10 @@ pub unsafe extern "C" fn clEnqueueSVMMap(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueSVMMap", || {
-        let submission = Submission::new(queue, CommandType::SvmMap, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::SvmMap, after, event)?;
         if memory.is_null() || size == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -192,8 +201,10 @@ pub unsafe extern "C" fn clEnqueueSVMUnmap(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueSVMUnmap", || {
-        let submission = Submission::new(queue, CommandType::SvmUnmap, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::SvmUnmap, after, event)?;
         if memory.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -213,10 +224,12 @@ pub unsafe extern "C" fn clEnqueueSVMMigrateMem(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueSVMMigrateMem", || {
         if pointers == 0 || memory.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
-        Submission::new(queue, CommandType::SvmMigrateMem, count, list, event)?.submit(|| Ok(()))
+        Submission::new(queue, CommandType::SvmMigrateMem, after, event)?.submit(|| Ok(()))
     })
 }

@@ -32,8 +32,10 @@ pub unsafe extern "C" fn clEnqueueReadBuffer(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueReadBuffer", || {
-        let submission = Submission::new(queue, CommandType::ReadBuffer, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::ReadBuffer, after, event)?;
         let from = buffer(&submission, from)?;
         from.permits(true, false)?;
         let memory = from.range(offset, size)?;
@@ -62,8 +64,10 @@ pub unsafe extern "C" fn clEnqueueWriteBuffer(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueWriteBuffer", || {
-        let submission = Submission::new(queue, CommandType::WriteBuffer, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::WriteBuffer, after, event)?;
         let to = buffer(&submission, to)?;
         to.permits(false, true)?;
         let memory = to.range(offset, size)?;
@@ -92,8 +96,10 @@ pub unsafe extern "C" fn clEnqueueCopyBuffer(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueCopyBuffer", || {
-        let submission = Submission::new(queue, CommandType::CopyBuffer, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::CopyBuffer, after, event)?;
         let (from, to) = (buffer(&submission, from)?, buffer(&submission, to)?);
         let (source, target) = (from.range(from_offset, size)?, to.range(to_offset, size)?);
         if size == 0 {
@@ -116,12 +122,15 @@ pub struct Pattern(Vec<u8>);
 
 impl Pattern {
     /// Reads a pattern. Its length must be a power of two up to 128 bytes and divide `size`.
-    pub fn new(pattern: Memory, len: usize, size: usize) -> Outcome<Pattern> {
+    ///
+    /// # Safety
+    /// Unless it is null, the pattern has this length.
+    pub unsafe fn new(pattern: Memory, len: usize, size: usize) -> Outcome<Pattern> {
         let valid_len = len.is_power_of_two() && len <= 128;
         if pattern.is_null() || !valid_len || size == 0 || !size.is_multiple_of(len) {
             return Err(Status::INVALID_VALUE.into());
         }
-        // SAFETY: the caller of the API passes a pattern of this size.
+        // SAFETY: the caller guarantees the length.
         Ok(Pattern(unsafe { pattern.read(len) }))
     }
 
@@ -155,11 +164,14 @@ pub unsafe extern "C" fn clEnqueueFillBuffer(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueFillBuffer", || {
-        let submission = Submission::new(queue, CommandType::FillBuffer, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::FillBuffer, after, event)?;
         let to = buffer(&submission, to)?;
         let memory = to.range(offset, size)?;
-        let pattern = Pattern::new(pattern, pattern_size, size)?;
+        // SAFETY: the caller of the API passes a pattern of this size.
+        let pattern = unsafe { Pattern::new(pattern, pattern_size, size)? };
         if !offset.is_multiple_of(pattern_size) {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -186,11 +198,13 @@ pub unsafe extern "C" fn clEnqueueMapBuffer(
     event: Out<Handle>,
     status: Out<c_int>,
 ) -> usize {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     address("clEnqueueMapBuffer", &status, || {
         const READ: u64 = 1;
         const WRITE: u64 = 2;
         const INVALIDATE: u64 = 4;
-        let submission = Submission::new(queue, CommandType::MapBuffer, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::MapBuffer, after, event)?;
         let of = buffer(&submission, of)?;
         let both = flags & INVALIDATE != 0 && flags & (READ | WRITE) != 0;
         if size == 0 || both || flags & !(READ | WRITE | INVALIDATE) != 0 {
@@ -225,8 +239,10 @@ pub unsafe extern "C" fn clEnqueueUnmapMemObject(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueUnmapMemObject", || {
-        let submission = Submission::new(queue, CommandType::UnmapMemObject, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::UnmapMemObject, after, event)?;
         let of = buffer(&submission, of)?;
         let mapping = of.unmap(pointer)?;
         submission.submit(move || match mapping.written {
@@ -247,8 +263,10 @@ pub unsafe extern "C" fn clEnqueueMigrateMemObjects(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueMigrateMemObjects", || {
-        let submission = Submission::new(queue, CommandType::MigrateMemObjects, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::MigrateMemObjects, after, event)?;
         if objects == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -293,8 +311,11 @@ fn pitched_region(
 }
 
 /// Copies a 3D region from a buffer to the program's memory if `read`, otherwise in the other direction.
+///
+/// # Safety
+/// Unless it is null, `host` is memory of the program that contains the region, until the command ends.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-fn transfer_region(
+unsafe fn transfer_region(
     submission: Submission,
     of: Handle,
     read: bool,
@@ -317,7 +338,7 @@ fn transfer_region(
     let (to, from) = if read { (in_host, in_buffer) } else { (in_buffer, in_host) };
     submission.submit(move || {
         let copy = Copy { to, from, width: region[0], height: region[1], depth: region[2] };
-        // SAFETY: the region of the buffer was checked; the program's is valid until the command ends.
+        // SAFETY: the region of the buffer was checked; the caller guarantees the program's.
         unsafe { copy.run() };
         drop(of);
         Ok(())
@@ -342,11 +363,14 @@ pub unsafe extern "C" fn clEnqueueReadBufferRect(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueReadBufferRect", || {
         let submission =
-            Submission::new(queue, CommandType::ReadBufferRect, count, list, event)?.blocking(blocking);
+            Submission::new(queue, CommandType::ReadBufferRect, after, event)?.blocking(blocking);
         let pitches = [row, slice, host_row, host_slice];
-        transfer_region(submission, of, true, buffer_origin, host_origin, region, pitches, host)
+        // SAFETY: the caller of the API passes memory with this region.
+        unsafe { transfer_region(submission, of, true, buffer_origin, host_origin, region, pitches, host) }
     })
 }
 
@@ -368,11 +392,14 @@ pub unsafe extern "C" fn clEnqueueWriteBufferRect(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueWriteBufferRect", || {
         let submission =
-            Submission::new(queue, CommandType::WriteBufferRect, count, list, event)?.blocking(blocking);
+            Submission::new(queue, CommandType::WriteBufferRect, after, event)?.blocking(blocking);
         let pitches = [row, slice, host_row, host_slice];
-        transfer_region(submission, of, false, buffer_origin, host_origin, region, pitches, host)
+        // SAFETY: the caller of the API passes memory with this region.
+        unsafe { transfer_region(submission, of, false, buffer_origin, host_origin, region, pitches, host) }
     })
 }
 
@@ -393,8 +420,10 @@ pub unsafe extern "C" fn clEnqueueCopyBufferRect(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { list.array(count as usize) };
     call("clEnqueueCopyBufferRect", || {
-        let submission = Submission::new(queue, CommandType::CopyBufferRect, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::CopyBufferRect, after, event)?;
         let (from, to) = (buffer(&submission, from)?, buffer(&submission, to)?);
         let region = region.get()?;
         let (source, target) = (from.range(0, from.size())?, to.range(0, to.size())?);

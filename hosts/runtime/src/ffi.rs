@@ -4,7 +4,8 @@
 //! Non-null values come from C code, through the exported functions, which are unsafe: their callers guarantee
 //! what the API demands. That a pointer to a result, a structure or a string is valid during the call is part of
 //! every such contract, so [`Out::put`], [`In::get`] and [`Text::get`] are safe. How many elements or bytes a
-//! pointer refers to depends on the function, so all other accesses are unsafe, as are the constructors.
+//! pointer refers to depends on the function, so all other accesses are unsafe, as are the constructors. An exported
+//! function states the length of an array once ([`In::array`]); what it calls is safe.
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
@@ -104,16 +105,21 @@ impl<T: Copy, E: From<Null>> In<T, E> {
         In(list.as_ptr(), PhantomData)
     }
 
+    /// Returns the array of the first `count` elements.
+    ///
+    /// # Safety
+    /// Unless it is null, the array has at least `count` elements for as long as the result exists.
+    pub unsafe fn array(self, count: usize) -> Array<T, E> {
+        Array { first: self, count }
+    }
+
     /// Reads the first `count` elements. A null pointer is allowed if `count` is 0.
     ///
     /// # Safety
-    /// The array has at least `count` elements.
+    /// As for [`In::array`].
     pub unsafe fn list(self, count: usize) -> Result<Vec<T>, E> {
-        if count != 0 && self.0.is_null() {
-            return Err(Null.into());
-        }
         // SAFETY: the caller guarantees that the elements exist.
-        (0..count).map(|index| unsafe { self.at(index) }).collect()
+        unsafe { self.array(count) }.read()
     }
 
     /// Returns true if the caller passed null.
@@ -124,6 +130,35 @@ impl<T: Copy, E: From<Null>> In<T, E> {
     /// Returns the address, which identifies the object.
     pub fn address(self) -> usize {
         self.0.addr()
+    }
+}
+
+/// Array that the library reads, with its length.
+pub struct Array<T, E> {
+    first: In<T, E>,
+    count: usize,
+}
+
+impl<T: Copy, E: From<Null>> Array<T, E> {
+    /// Returns the array without elements.
+    pub fn empty() -> Array<T, E> {
+        Array { first: In::none(), count: 0 }
+    }
+
+    /// Reads the elements. A null pointer is allowed if there are none.
+    pub fn read(&self) -> Result<Vec<T>, E> {
+        // SAFETY: whoever created the array guarantees that the elements exist ([`In::array`]).
+        (0..self.count).map(|index| unsafe { self.first.at(index) }).collect()
+    }
+
+    /// Returns true if the caller passed null.
+    pub fn is_null(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// Returns the number of elements.
+    pub fn count(&self) -> usize {
+        self.count
     }
 }
 

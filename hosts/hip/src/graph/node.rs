@@ -1,9 +1,9 @@
 //! Graph nodes.
 
 use super::{Node, with};
-use crate::ffi::{HostFunction, In, Memory, Out};
+use crate::ffi::{Array, HostFunction, In, Memory, Out};
 use crate::gpu::{gpu, lock};
-use crate::launch::{Dim3, LaunchParameters};
+use crate::launch::{Arguments, Dim3, LaunchParameters};
 use crate::op::{Copy, Fill, Op, Pitched};
 use crate::status::{Outcome, Status, call};
 use crate::stream::{Handle, new_handle};
@@ -19,9 +19,8 @@ const GRAPH: c_int = 4;
 const EMPTY: c_int = 5;
 
 /// Adds a node to a graph.
-fn add(node: &Out<Handle>, graph: Handle, after: In<Handle>, count: usize, op: Op) -> Outcome {
-    // SAFETY: the caller of the API passes an array of this length.
-    let after = unsafe { after.list(count)? };
+fn add(node: &Out<Handle>, graph: Handle, after: Array<Handle>, op: Op) -> Outcome {
+    let after = after.read()?;
     let handle = with(|graphs| {
         let found = graphs.graph(graph)?;
         graphs.check_nodes(graph, &after)?;
@@ -41,13 +40,20 @@ pub unsafe extern "C" fn hipGraphAddKernelNode(
     count: usize,
     parameters: In<KernelNode>,
 ) -> c_int {
-    call("hipGraphAddKernelNode", || add(&node, graph, after, count, parameters.get()?.op()?))
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { after.array(count) };
+    call("hipGraphAddKernelNode", || {
+        // SAFETY: the caller of the API passes the arguments of the kernel.
+        let op = unsafe { parameters.get()?.op()? };
+        add(&node, graph, after, op)
+    })
 }
 
 /// `hipGraphKernelNodeSetParams`.
 pub unsafe extern "C" fn hipGraphKernelNodeSetParams(node: Handle, parameters: In<KernelNode>) -> c_int {
     call("hipGraphKernelNodeSetParams", || {
-        let op = parameters.get()?.op()?;
+        // SAFETY: the caller of the API passes the arguments of the kernel.
+        let op = unsafe { parameters.get()?.op()? };
         with(|graphs| graphs.edit(node, |node| node.op = op))
     })
 }
@@ -59,7 +65,8 @@ pub unsafe extern "C" fn hipGraphExecKernelNodeSetParams(
     parameters: In<KernelNode>,
 ) -> c_int {
     call("hipGraphExecKernelNodeSetParams", || {
-        let op = parameters.get()?.op()?;
+        // SAFETY: the caller of the API passes the arguments of the kernel.
+        let op = unsafe { parameters.get()?.op()? };
         with(|graphs| {
             let found = graphs.executables.get_mut(&executable).ok_or(Status::INVALID_VALUE)?;
             let node = found.order.iter_mut().find(|n| n.handle == node).ok_or(Status::INVALID_VALUE)?;
@@ -82,9 +89,15 @@ pub struct KernelNode {
 }
 
 impl KernelNode {
-    fn op(self) -> Outcome<Op> {
+    /// Returns the launch.
+    ///
+    /// # Safety
+    /// There is a pointer to a value for each argument of the kernel.
+    unsafe fn op(self) -> Outcome<Op> {
+        // SAFETY: the caller guarantees the arguments.
+        let arguments = unsafe { Arguments::new(self.arguments, In::none()) };
         let launch = LaunchParameters { grid: self.grid, block: self.block, dynamic_lds: self.dynamic_lds };
-        Ok(Op::Kernel(Arc::new(launch.of_host_function(self.function, self.arguments)?)))
+        Ok(Op::Kernel(Arc::new(launch.of_host_function(self.function, arguments)?)))
     }
 }
 
@@ -99,10 +112,12 @@ pub unsafe extern "C" fn hipGraphAddMemcpyNode1D(
     len: usize,
     kind: c_int,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { after.array(count) };
     call("hipGraphAddMemcpyNode1D", || {
         let copy = Copy::linear(to, from, len);
         crate::copy::check(gpu()?, &copy, kind)?;
-        add(&node, graph, after, count, Op::Copy(copy))
+        add(&node, graph, after, Op::Copy(copy))
     })
 }
 
@@ -126,6 +141,8 @@ pub unsafe extern "C" fn hipGraphAddMemsetNode(
     count: usize,
     parameters: In<FillNode>,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { after.array(count) };
     call("hipGraphAddMemsetNode", || {
         let given = parameters.get()?;
         let fill = Fill {
@@ -137,7 +154,7 @@ pub unsafe extern "C" fn hipGraphAddMemsetNode(
             depth: 1,
         };
         crate::copy::check_fill(gpu()?, &fill)?;
-        add(&node, graph, after, count, Op::Fill(fill))
+        add(&node, graph, after, Op::Fill(fill))
     })
 }
 
@@ -149,7 +166,9 @@ pub unsafe extern "C" fn hipGraphAddHostNode(
     count: usize,
     parameters: In<HostFunction>,
 ) -> c_int {
-    call("hipGraphAddHostNode", || add(&node, graph, after, count, Op::Host(parameters.get()?)))
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { after.array(count) };
+    call("hipGraphAddHostNode", || add(&node, graph, after, Op::Host(parameters.get()?)))
 }
 
 /// `hipGraphAddEmptyNode`.
@@ -159,7 +178,9 @@ pub unsafe extern "C" fn hipGraphAddEmptyNode(
     after: In<Handle>,
     count: usize,
 ) -> c_int {
-    call("hipGraphAddEmptyNode", || add(&node, graph, after, count, Op::Nothing))
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { after.array(count) };
+    call("hipGraphAddEmptyNode", || add(&node, graph, after, Op::Nothing))
 }
 
 /// `hipGraphAddChildGraphNode`.
@@ -170,10 +191,12 @@ pub unsafe extern "C" fn hipGraphAddChildGraphNode(
     count: usize,
     child: Handle,
 ) -> c_int {
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { after.array(count) };
     call("hipGraphAddChildGraphNode", || {
         let nodes = with(|graphs| lock(&*graphs.graph(child)?).sorted())?;
         let ops = nodes.into_iter().map(|node| node.op).collect();
-        add(&node, graph, after, count, Op::Batch(Arc::new(ops)))
+        add(&node, graph, after, Op::Batch(Arc::new(ops)))
     })
 }
 
@@ -200,20 +223,31 @@ pub unsafe extern "C" fn hipGraphAddDependencies(
 
 /// `hipGraphGetNodes`.
 pub unsafe extern "C" fn hipGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) -> c_int {
-    call("hipGraphGetNodes", || list(graph, &nodes, &count, |_| true))
+    // SAFETY: the caller of the API passes null, or an array with room for all nodes.
+    call("hipGraphGetNodes", || unsafe { list(graph, &nodes, &count, |_| true) })
 }
 
 /// `hipGraphGetRootNodes`.
 pub unsafe extern "C" fn hipGraphGetRootNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) -> c_int {
-    call("hipGraphGetRootNodes", || list(graph, &nodes, &count, |node| node.after.is_empty()))
+    // SAFETY: the caller of the API passes null, or an array with room for all nodes.
+    call("hipGraphGetRootNodes", || unsafe { list(graph, &nodes, &count, |node| node.after.is_empty()) })
 }
 
-fn list(graph: Handle, nodes: &Out<Handle>, count: &Out<usize>, wanted: impl Fn(&Node) -> bool) -> Outcome {
+/// Returns the handles of nodes, and their number.
+///
+/// # Safety
+/// Unless it is null, `nodes` has room for all nodes of the graph.
+unsafe fn list(
+    graph: Handle,
+    nodes: &Out<Handle>,
+    count: &Out<usize>,
+    wanted: impl Fn(&Node) -> bool,
+) -> Outcome {
     let found = with(|graphs| graphs.graph(graph))?;
     let handles: Vec<Handle> =
         lock(&found).nodes.iter().filter(|node| wanted(node)).map(|node| node.handle).collect();
     for (at, handle) in handles.iter().enumerate() {
-        // SAFETY: the caller of the API passes null, or an array with room for all nodes.
+        // SAFETY: the caller guarantees the array.
         unsafe { nodes.put_at(at, *handle) };
     }
     count.put(handles.len())
