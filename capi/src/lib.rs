@@ -238,7 +238,7 @@ pub unsafe extern "C" fn wavesim_module_counts(
 ) -> wavesim_status {
     guard(|| {
         let (kernel_count, variable_count) = device::with_module(module, |module| {
-            Ok((module.kernels()?.len() as u32, module.variables().count() as u32))
+            Ok((module.kernels().len() as u32, module.variables().count() as u32))
         })?;
         // SAFETY: the caller guarantees it.
         unsafe {
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn wavesim_module_kernel_name(
     name_bytes: u64,
 ) -> wavesim_status {
     guard(|| {
-        let names = device::with_module(module, |module| Ok(module.kernels()?))?;
+        let names = device::with_module(module, |module| Ok(module.kernels()))?;
         let found = names.get(index as usize).ok_or(Error::Index("kernel", index, names.len()))?;
         // SAFETY: the caller guarantees it.
         unsafe { host::write_text("name", name, name_bytes, found) }

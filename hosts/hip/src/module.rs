@@ -315,7 +315,7 @@ pub unsafe extern "C" fn hipModuleGetFunction(function: Out<Handle>, module: Han
 
 /// `hipModuleGetFunctionCount`.
 pub unsafe extern "C" fn hipModuleGetFunctionCount(count: Out<c_uint>, module: Handle) -> c_int {
-    call("hipModuleGetFunctionCount", || count.put(module_of(module)?.kernels()?.len() as c_uint))
+    call("hipModuleGetFunctionCount", || count.put(module_of(module)?.kernels().len() as c_uint))
 }
 
 /// `hipModuleGetGlobal`.

@@ -137,7 +137,7 @@ pub unsafe extern "C" fn clCreateKernelsInProgram(
 ) -> c_int {
     call("clCreateKernelsInProgram", || {
         let program = handle::get::<Program>(program)?;
-        let names = program.module()?.kernels()?;
+        let names = program.module()?.kernels();
         if !kernels.is_null() {
             if (count as usize) < names.len() {
                 return Err(Status::INVALID_VALUE.into());

@@ -370,7 +370,7 @@ pub unsafe extern "C" fn clGetProgramInfo(
         let program = handle::get::<Program>(handle)?;
         // SAFETY: the caller of the API passes null, or a buffer of this size.
         let query = unsafe { Query::new(size, value, needed) };
-        let names = || -> Outcome<Vec<String>> { Ok(program.module()?.kernels()?) };
+        let names = || -> Outcome<Vec<String>> { Ok(program.module()?.kernels()) };
         match name {
             0x1160 => query.u32(handle::references(handle)),
             0x1161 => query.handle(program.context.handle()),

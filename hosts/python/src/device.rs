@@ -255,8 +255,8 @@ pub struct Module(runtime::Module);
 #[pymethods]
 impl Module {
     /// Names of the kernels.
-    fn kernels(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.0.kernels().map_err(|e| convert(py, e))
+    fn kernels(&self) -> Vec<String> {
+        self.0.kernels()
     }
 
     /// Returns the kernel with a name; without a name, the only kernel.

@@ -167,7 +167,7 @@ impl Kernel {
         let modes = abi::modes(&self.code.descriptor);
         let mut prepared = Prepared { modes, ..Prepared::without_names(program, memory, shape) };
         if own.exact {
-            prepared.labels = self.code.labels.clone();
+            prepared.labels = self.code.labels.to_vec();
             prepared.constant = self.code.image.constant(module.image());
             prepared.padding = request::padding(&self.code, slot.kernarg, kernarg.len() as u64);
         }

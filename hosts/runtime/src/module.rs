@@ -5,8 +5,7 @@ use crate::{Device, Error, Kernel, memory};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim::exec::program::Program;
-use wavesim::loader::code_object::{self, Variable};
-use wavesim::loader::image::Image;
+use wavesim::loader::code_object::{self, CodeObject};
 use wavesim::loader::request;
 use wavesim::memory::Memory;
 
@@ -19,12 +18,11 @@ pub struct Module {
 /// State shared by all clones.
 pub(crate) struct Inner {
     pub(crate) device: Device,
-    /// The code object. Kernels are read from it on first use.
-    object: Vec<u8>,
+    /// The file, which programs can ask for.
+    file: Vec<u8>,
+    object: CodeObject,
+    /// Address of the image.
     image: u64,
-    text: (u64, u64),
-    variables: Vec<Variable>,
-    printf: Vec<String>,
     kernels: Mutex<BTreeMap<String, Arc<code_object::Kernel>>>,
     /// Idle decoded programs. Each concurrent launch takes one of its own.
     idle_programs: Mutex<Vec<Program>>,
@@ -33,8 +31,9 @@ pub(crate) struct Inner {
 impl Module {
     pub(crate) fn load(device: &Device, bytes: &[u8]) -> Result<Module, Error> {
         let target = device.target();
-        let object = code_object::open(bytes, &target.target_request())?;
-        let module = code_object::module(&object)?;
+        let file = code_object::open(bytes, &target.target_request())?;
+        let object = CodeObject::read(&file)?;
+        let module = &object.module;
         if module.arch != target.arch {
             return Err(Error::Arch { object: module.arch.name(), device: target.arch.name() });
         }
@@ -46,11 +45,9 @@ impl Module {
         Ok(Module {
             inner: Arc::new(Inner {
                 device: device.clone(),
-                object: object.into_owned(),
+                file: file.into_owned(),
+                object: object.without_contents(),
                 image: address,
-                text: (address + module.text.0, module.text.1),
-                variables: module.variables,
-                printf: module.printf,
                 kernels: Mutex::default(),
                 idle_programs: Mutex::default(),
             }),
@@ -63,8 +60,8 @@ impl Module {
     }
 
     /// Returns the names of the kernels.
-    pub fn kernels(&self) -> Result<Vec<String>, Error> {
-        Ok(code_object::kernels(&self.inner.object)?)
+    pub fn kernels(&self) -> Vec<String> {
+        self.inner.object.kernels().map(str::to_string).collect()
     }
 
     /// Returns the kernel with a name.
@@ -73,11 +70,7 @@ impl Module {
         let code = match cached {
             Some(code) => code,
             None => {
-                let mut read = code_object::load(&self.inner.object, name)?;
-                // The module holds the image and the text.
-                read.image = Image::default();
-                read.text.1 = Vec::new();
-                let read = Arc::new(read);
+                let read = Arc::new(self.inner.object.kernel(name)?);
                 lock(&self.inner.kernels).insert(name.to_string(), read.clone());
                 read
             }
@@ -87,7 +80,7 @@ impl Module {
 
     /// Returns the module's only kernel.
     pub fn only_kernel(&self) -> Result<Kernel, Error> {
-        match &self.kernels()?[..] {
+        match &self.kernels()[..] {
             [only] => self.kernel(only),
             names => Err(Error::Kernels(names.to_vec())),
         }
@@ -95,22 +88,22 @@ impl Module {
 
     /// Returns the names of the variables.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.inner.variables.iter().map(|v| v.name.as_str())
+        self.inner.object.module.variables.iter().map(|v| v.name.as_str())
     }
 
     /// Returns the format strings of OpenCL's `printf`, as encoded in the code object's metadata.
     pub fn printf_formats(&self) -> &[String] {
-        &self.inner.printf
+        &self.inner.object.module.printf
     }
 
     /// Returns the code object.
     pub fn object(&self) -> &[u8] {
-        &self.inner.object
+        &self.inner.file
     }
 
     /// Returns the address and the size of a variable.
     pub fn variable(&self, name: &str) -> Result<(u64, u64), Error> {
-        let found = self.inner.variables.iter().find(|v| v.name == name);
+        let found = self.inner.object.module.variables.iter().find(|v| v.name == name);
         let found = found.ok_or_else(|| {
             let names: Vec<String> = self.variables().map(str::to_string).collect();
             Error::NoVariable { name: name.to_string(), has: code_object::some_of(&names, name) }
@@ -132,8 +125,8 @@ impl Inner {
             return Ok(programs.swap_remove(at));
         }
         drop(programs);
-        let (address, len) = self.text;
-        Ok(request::program(kernel, address, len, memory)?)
+        let (address, len) = self.object.module.text;
+        Ok(request::program(kernel, self.image + address, len, memory)?)
     }
 
     /// Returns a decoded program after a launch.

@@ -98,3 +98,10 @@ kernel transfer, 16
   s_waitcnt vmcnt(0)
   global_store_b32 v1, v2, s[6:7]
   s_endpgm
+
+// Stores to its own code.
+kernel overwrite_code, 8
+  s_getpc_b64 s[4:5]
+  v_mov_b32_e32 v0, 0
+  global_store_b32 v0, v0, s[4:5]
+  s_endpgm

@@ -125,6 +125,14 @@ fn checks_report_and_continue() {
 }
 
 #[test]
+fn stores_to_constant_data_and_code_are_reported() {
+    let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
+    let kernel = module(&settings).kernel("overwrite_code").unwrap();
+    let text = kernel.launch(&ONE, &[0; 8]).unwrap().report.to_string();
+    assert!(text.contains("is to constant data or code"), "{text}");
+}
+
+#[test]
 fn checks_respect_the_modes_of_the_kernel() {
     let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
     let module = module(&settings);

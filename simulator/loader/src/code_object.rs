@@ -5,10 +5,12 @@ use super::debug_info::DebugInfo;
 use super::image::Image;
 use super::line_table::LineTable;
 pub use super::metadata::Arg;
-use super::metadata::Notes;
+use super::metadata::{KernelMetadata, Notes};
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use wavesim_engine::sched::dispatch::Registers;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, Descriptor};
@@ -60,9 +62,9 @@ pub struct Kernel {
     /// The architecture of the code.
     pub arch: Arch,
     /// The loadable image, which contains the descriptor.
-    pub image: Image,
+    pub image: Arc<Image>,
     /// Virtual address and contents of `.text`.
-    pub text: (u64, Vec<u8>),
+    pub text: (u64, Arc<[u8]>),
     /// Virtual address of the entry point.
     pub entry: u64,
     /// The kernel descriptor, which specifies the initial state of waves.
@@ -78,11 +80,11 @@ pub struct Kernel {
     /// Size of the kernarg segment in bytes: the descriptor's, or `.kernarg_segment_size` of the metadata.
     kernarg_size: u32,
     /// Symbols in `.text` with their offsets.
-    pub labels: Vec<(String, u64)>,
+    pub labels: Arc<[(String, u64)]>,
     /// Source lines by virtual address, if the file has debug information.
-    pub lines: LineTable,
+    pub lines: Arc<LineTable>,
     /// Functions, variables and types, if the file has debug information.
-    pub debug: DebugInfo,
+    pub debug: Arc<DebugInfo>,
 }
 
 impl Kernel {
@@ -234,15 +236,7 @@ fn check(bytes: &[u8], file: &object::File) -> Result<(), LoadError> {
 
 /// The names of the kernels in a code object.
 pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
-    let file = object::File::parse(bytes)?;
-    let mut names: Vec<String> = file
-        .dynamic_symbols()
-        .chain(file.symbols())
-        .filter_map(|s| s.name().ok().and_then(|n| n.strip_suffix(".kd")).map(str::to_string))
-        .collect();
-    names.sort();
-    names.dedup();
-    Ok(names)
+    Ok(descriptors(&object::File::parse(bytes)?).into_keys().collect())
 }
 
 /// Maximum number of names in a message. Code objects of libraries have thousands of kernels.
@@ -279,7 +273,7 @@ pub struct Module {
     /// The architecture of the code.
     pub arch: Arch,
     /// The loadable image, including the kernels.
-    pub image: Image,
+    pub image: Arc<Image>,
     /// Address and size of `.text` in the image.
     pub text: (u64, u64),
     /// Variables sorted by name.
@@ -289,23 +283,30 @@ pub struct Module {
 }
 
 /// Reads the image and the variables of a code object.
+///
+/// # Errors
+/// The file is damaged, or is not a code object for a simulated processor.
 pub fn module(bytes: &[u8]) -> Result<Module, LoadError> {
     let file = object::File::parse(bytes)?;
     check(bytes, &file)?;
+    module_of(&file, bytes.len(), &notes(&file)?)
+}
+
+fn module_of(file: &object::File, file_bytes: usize, notes: &Notes) -> Result<Module, LoadError> {
     let mut variables: Vec<Variable> = file
         .dynamic_symbols()
         .chain(file.symbols())
         .filter(|s| s.kind() == SymbolKind::Data && !s.is_undefined())
         .filter_map(|s| {
-            let name = s.name().ok().filter(|n| !n.is_empty() && !n.ends_with(".kd"))?;
+            let name = s.name().ok().filter(|n| !n.is_empty() && !n.ends_with(DESCRIPTOR))?;
             Some(Variable { name: name.to_string(), address: s.address(), size: s.size() })
         })
         .collect();
     variables.sort_by(|a, b| a.name.cmp(&b.name));
     variables.dedup_by(|a, b| a.name == b.name);
     let text = file.section_by_name(TEXT).map_or((0, 0), |text| (text.address(), text.size()));
-    let printf = notes(&file)?.printf_formats();
-    Ok(Module { arch: arch_of(&file)?, image: Image::read(&file, bytes.len())?, text, variables, printf })
+    let (printf, image) = (notes.printf_formats(), Arc::new(Image::read(file, file_bytes)?));
+    Ok(Module { arch: arch_of(file)?, image, text, variables, printf })
 }
 
 /// Finds the metadata.
@@ -326,78 +327,147 @@ pub fn arch_of(file: &object::File) -> Result<Arch, LoadError> {
     Arch::from_mach(flags).ok_or(LoadError::Processor(flags))
 }
 
-/// Loads a kernel with its image.
+/// A code object that has been read. Its kernels share what they have in common, so that reading all of them
+/// takes no longer than reading the file.
+#[derive(Debug, Clone)]
+pub struct CodeObject {
+    /// The image and the variables.
+    pub module: Module,
+    /// The contents of `.text`; `None` if there is no such section.
+    text: Option<Arc<[u8]>>,
+    /// Addresses and contents of the descriptors by the names of the kernels; no contents outside of the image.
+    descriptors: BTreeMap<String, (u64, Option<[u8; descriptor::SIZE]>)>,
+    /// The metadata of the kernels; `None` without metadata, as in hand-written assembly.
+    metadata: Option<BTreeMap<String, KernelMetadata>>,
+    labels: Arc<[(String, u64)]>,
+    lines: Arc<LineTable>,
+    debug: Arc<DebugInfo>,
+}
+
+impl CodeObject {
+    /// Reads a code object.
+    ///
+    /// # Errors
+    /// The file is damaged, or is not a code object for a simulated processor.
+    pub fn read(bytes: &[u8]) -> Result<CodeObject, LoadError> {
+        let file = object::File::parse(bytes)?;
+        check(bytes, &file)?;
+        CodeObject::of(bytes, &file, descriptors(&file))
+    }
+
+    /// Reads a code object, but only these kernels of it.
+    fn of(
+        bytes: &[u8],
+        file: &object::File,
+        descriptors: BTreeMap<String, u64>,
+    ) -> Result<CodeObject, LoadError> {
+        let notes = notes(file)?;
+        let module = module_of(file, bytes.len(), &notes)?;
+        let metadata = (!notes.is_empty()).then(|| notes.kernels(|name| descriptors.contains_key(name)));
+        let (address, size) = module.text;
+        let mut labels: Vec<(String, u64)> = file
+            .dynamic_symbols()
+            .chain(file.symbols())
+            .filter_map(|s| {
+                let offset = s.address().checked_sub(address).filter(|at| *at < size)?;
+                Some((s.name().ok().filter(|n| !n.is_empty())?.to_string(), offset))
+            })
+            .collect();
+        labels.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
+        labels.dedup();
+        let addresses = address..address.saturating_add(size);
+        let lines = Arc::new(LineTable::read(file, addresses.clone()));
+        let debug = Arc::new(DebugInfo::read(file, addresses));
+        let text = file.section_by_name(TEXT).map(|text| text.data()).transpose()?.map(Arc::from);
+        let contents = |at| module.image.bytes(at, descriptor::SIZE).and_then(|b| b.try_into().ok());
+        let descriptors = descriptors.into_iter().map(|(name, at)| (name, (at, contents(at)))).collect();
+        Ok(CodeObject { module, text, descriptors, metadata, labels: labels.into(), lines, debug })
+    }
+
+    /// Drops the contents of the image and of `.text`, once they have been loaded: its kernels have the addresses.
+    pub fn without_contents(mut self) -> CodeObject {
+        let mut image = Arc::unwrap_or_clone(self.module.image);
+        image.segments.iter_mut().for_each(|segment| segment.data = Vec::new());
+        self.module.image = Arc::new(image);
+        self.text = self.text.map(|_| Arc::default());
+        self
+    }
+
+    /// The names of the kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.descriptors.keys().map(String::as_str)
+    }
+
+    /// Returns a kernel.
+    ///
+    /// # Errors
+    /// There is no such kernel, or its descriptor or its metadata is damaged.
+    pub fn kernel(&self, name: &str) -> Result<Kernel, LoadError> {
+        let Some(&(at, bytes)) = self.descriptors.get(name) else {
+            let names: Vec<String> = self.kernels().map(str::to_string).collect();
+            return Err(LoadError::NoKernel { name: name.into(), available: some_of(&names, name) });
+        };
+        let outside = || LoadError::Bad(format!("the descriptor at 0x{at:x} is in no segment"));
+        let descriptor = Descriptor::from(bytes.ok_or_else(outside)?);
+        let entry = at.wrapping_add_signed(descriptor.entry_offset());
+        let text = self.text.clone().ok_or_else(|| LoadError::Bad("no .text".into()))?;
+        let (address, size) = self.module.text;
+        if entry.checked_sub(address).is_none_or(|at| at >= size) {
+            return Err(LoadError::Bad(format!("the entry at 0x{entry:x} is not in .text")));
+        }
+        // Hand-written assembly may lack metadata; only the descriptor is available then.
+        let none = || LoadError::Bad(format!("its metadata does not describe kernel `{name}`"));
+        let found = self.metadata.as_ref().map(|all| all.get(name).ok_or_else(none)).transpose()?;
+        // Hand-written kernels may leave the size to the metadata.
+        let kernarg_size = match descriptor.get(descriptor::KERNARG_SIZE) {
+            0 => found.and_then(|found| found.kernarg_size).unwrap_or(0),
+            size => size,
+        };
+        Ok(Kernel {
+            arch: self.module.arch,
+            image: self.module.image.clone(),
+            text: (address, text),
+            entry,
+            descriptor,
+            args: found.map(|found| found.args.clone()),
+            block: found.and_then(|found| found.block),
+            max_items: found.and_then(|found| found.max_items),
+            counts: found.map_or([None; 2], |found| [found.vgprs, found.sgprs]),
+            kernarg_size,
+            labels: self.labels.clone(),
+            lines: self.lines.clone(),
+            debug: self.debug.clone(),
+        })
+    }
+}
+
+/// The suffix of the symbols of kernel descriptors.
+const DESCRIPTOR: &str = ".kd";
+
+/// Returns the addresses of the descriptors by the names of the kernels. Dynamic symbols come first.
+fn descriptors(file: &object::File) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    for symbol in file.dynamic_symbols().chain(file.symbols()) {
+        if let Some(name) = symbol.name().ok().and_then(|name| name.strip_suffix(DESCRIPTOR)) {
+            found.entry(name.to_string()).or_insert(symbol.address());
+        }
+    }
+    found
+}
+
+/// Loads one kernel. [`CodeObject`] loads several.
 ///
 /// # Errors
 /// The file is damaged, is not a code object for a simulated processor, or has no such kernel.
 pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let file = object::File::parse(bytes)?;
     check(bytes, &file)?;
-    let arch = arch_of(&file)?;
-    let name = format!("{kernel}.kd");
-    let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(name.as_str()));
-    let Some(symbol) = symbol else {
-        return Err(LoadError::NoKernel {
-            name: kernel.into(),
-            available: some_of(&kernels(bytes)?, kernel),
-        });
-    };
-    let image = Image::read(&file, bytes.len())?;
-    let at = symbol.address();
-    let outside = || LoadError::Bad(format!("the descriptor at 0x{at:x} is in no segment"));
-    let bytes: [u8; descriptor::SIZE] =
-        image.bytes(at, descriptor::SIZE).and_then(|b| b.try_into().ok()).ok_or_else(outside)?;
-    let descriptor = Descriptor::from(bytes);
-    let entry = at.wrapping_add_signed(descriptor.entry_offset());
-    let text = file.section_by_name(TEXT).ok_or_else(|| LoadError::Bad("no .text".into()))?;
-    let within = entry.checked_sub(text.address()).is_some_and(|at| at < text.size());
-    if !within {
-        return Err(LoadError::Bad(format!("the entry at 0x{entry:x} is not in .text")));
+    arch_of(&file)?;
+    let mut descriptors = descriptors(&file);
+    if !descriptors.contains_key(kernel) {
+        let names: Vec<String> = descriptors.into_keys().collect();
+        return Err(LoadError::NoKernel { name: kernel.into(), available: some_of(&names, kernel) });
     }
-    // Hand-written assembly may lack metadata; only the descriptor is available then.
-    let notes = notes(&file)?;
-    let found =
-        match notes.is_empty() {
-            true => None,
-            false => Some(notes.kernel(kernel).ok_or_else(|| {
-                LoadError::Bad(format!("its metadata does not describe kernel `{kernel}`"))
-            })?),
-        };
-    // Hand-written kernels may leave the size to the metadata.
-    let kernarg_size = match descriptor.get(descriptor::KERNARG_SIZE) {
-        0 => found.as_ref().and_then(|found| found.kernarg_size).unwrap_or(0),
-        size => size,
-    };
-    let (block, max_items) = found.as_ref().map_or((None, None), |found| (found.block, found.max_items));
-    let counts = found.as_ref().map_or([None; 2], |found| [found.vgprs, found.sgprs]);
-    let args = found.map(|found| found.args);
-    let mut labels: Vec<(String, u64)> = file
-        .dynamic_symbols()
-        .chain(file.symbols())
-        .filter_map(|s| {
-            let offset = s.address().checked_sub(text.address()).filter(|at| *at < text.size())?;
-            Some((s.name().ok().filter(|n| !n.is_empty())?.to_string(), offset))
-        })
-        .collect();
-    labels.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
-    labels.dedup();
-    let addresses = text.address()..text.address().saturating_add(text.size());
-    let lines = LineTable::read(&file, addresses.clone());
-    let debug = DebugInfo::read(&file, addresses);
-    let text = (text.address(), text.data()?.to_vec());
-    Ok(Kernel {
-        arch,
-        text,
-        entry,
-        descriptor,
-        image,
-        args,
-        block,
-        max_items,
-        counts,
-        kernarg_size,
-        labels,
-        lines,
-        debug,
-    })
+    descriptors.retain(|name, _| name == kernel);
+    CodeObject::of(bytes, &file, descriptors)?.kernel(kernel)
 }

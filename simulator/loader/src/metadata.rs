@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// An argument of a kernel according to the metadata.
@@ -78,10 +79,17 @@ impl<'a> Notes<'a> {
         self.0.is_empty()
     }
 
-    /// Reads the metadata of a kernel. The notes are parsed as streams, and only this kernel's entry is kept.
-    pub(super) fn kernel(&self, kernel: &str) -> Option<KernelMetadata> {
-        let find = |note: &&[u8]| KernelSeed { kernel, list: false }.deserialize(&mut reader(note)).ok()?;
-        self.0.iter().find_map(find)
+    /// Reads the metadata of the kernels that are wanted, by name. The notes are parsed as streams, and no other
+    /// kernel's entry is kept. The first entry of a name counts; a damaged note has none.
+    pub(super) fn kernels(&self, wanted: impl Fn(&str) -> bool) -> BTreeMap<String, KernelMetadata> {
+        let mut all = BTreeMap::new();
+        for note in &self.0 {
+            let seed = KernelsSeed { wanted: &wanted, list: false };
+            for kernel in seed.deserialize(&mut reader(note)).unwrap_or_default() {
+                all.entry(kernel.name.clone()).or_insert(kernel);
+            }
+        }
+        all
     }
 
     /// Reads the format strings of OpenCL's `printf`.
@@ -111,7 +119,7 @@ fn reader(contents: &[u8]) -> Reader<'_> {
 const MAX_METADATA_DEPTH: usize = 64;
 
 /// A kernel's entry in `amdhsa.kernels`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct KernelMetadata {
     #[serde(rename = ".name")]
     name: String,
@@ -129,33 +137,33 @@ pub(super) struct KernelMetadata {
     pub(super) kernarg_size: Option<u32>,
 }
 
-/// Finds a kernel's entry: first its list in the root map, then the entry in the list.
+/// Finds the entries of kernels: first their list in the root map, then the entries in the list.
 #[derive(Clone, Copy)]
-struct KernelSeed<'k> {
-    kernel: &'k str,
+struct KernelsSeed<'k> {
+    wanted: &'k dyn Fn(&str) -> bool,
     list: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for KernelSeed<'_> {
-    type Value = Option<KernelMetadata>;
+impl<'de> DeserializeSeed<'de> for KernelsSeed<'_> {
+    type Value = Vec<KernelMetadata>;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
         if self.list { reader.deserialize_seq(self) } else { reader.deserialize_map(self) }
     }
 }
 
-impl<'de> Visitor<'de> for KernelSeed<'_> {
-    type Value = Option<KernelMetadata>;
+impl<'de> Visitor<'de> for KernelsSeed<'_> {
+    type Value = Vec<KernelMetadata>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the metadata of a code object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
+        let mut found = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
             if key == "amdhsa.kernels" {
-                found = map.next_value_seed(KernelSeed { list: true, ..self })?;
+                found = map.next_value_seed(KernelsSeed { list: true, ..self })?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -164,10 +172,10 @@ impl<'de> Visitor<'de> for KernelSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut kernels: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
+        let mut found = Vec::new();
         while let Some(entry) = kernels.next_element::<KernelMetadata>()? {
-            if found.is_none() && entry.name == self.kernel {
-                found = Some(entry);
+            if (self.wanted)(&entry.name) {
+                found.push(entry);
             }
         }
         Ok(found)

@@ -3,6 +3,7 @@
 
 use super::debug_info::DebugInfo;
 use std::ops::Range;
+use std::sync::Arc;
 use wavesim_array::{Array, DType};
 use wavesim_engine::sched::dispatch::Dispatch;
 use wavesim_machine::exec::program::Program;
@@ -30,7 +31,7 @@ pub struct Prepared {
     /// Hardware modes of the launch.
     pub modes: Modes,
     /// The debug information of the code object; its addresses are those of listings.
-    pub debug: DebugInfo,
+    pub debug: Arc<DebugInfo>,
     /// Addresses of bytes of the kernarg segment that belong to no argument.
     pub padding: Vec<Range<u64>>,
     /// Addresses of constant data and code, to which the program may not store.
@@ -112,7 +113,7 @@ impl Prepared {
             labels: Vec::new(),
             prints: Vec::new(),
             modes: Modes::default(),
-            debug: DebugInfo::default(),
+            debug: Arc::default(),
             padding: Vec::new(),
             constant: Vec::new(),
         }

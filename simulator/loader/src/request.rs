@@ -463,7 +463,7 @@ fn finish(
     let shape = shape(kernel, given, &kernarg, &addresses)?;
     let program = program(kernel, shape.code_base, kernel.text.1.len() as u64, &memory)?;
     let modes = abi::modes(&kernel.descriptor);
-    let (labels, debug) = (kernel.labels.clone(), kernel.debug.clone());
+    let (labels, debug) = (kernel.labels.to_vec(), kernel.debug.clone());
     let padding = padding(kernel, kernarg_at, kernarg.len() as u64);
     let constant = kernel.image.constant(code);
     Ok(Prepared {

@@ -34,6 +34,7 @@ pub(crate) struct Files {
 /// The memory of the lane vectors. Most waves touch a tenth of it: the pages of a mapping are zero without being written,
 /// and exist from their first use.
 enum Backing {
+    #[expect(dead_code, reason = "held until it is dropped")]
     Map(MmapMut),
     /// Of hosts that cannot map memory.
     Heap(NonNull<u8>, Layout),

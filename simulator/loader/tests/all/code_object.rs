@@ -1,6 +1,7 @@
 //! Metadata of code objects that were linked from several files.
 
-use wavesim_loader::code_object::{LoadError, kernels, load};
+use std::sync::Arc;
+use wavesim_loader::code_object::{CodeObject, LoadError, kernels, load};
 
 fn linked() -> Vec<u8> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/filetests/code_objects/linked");
@@ -52,6 +53,28 @@ fn all_kernels_of_a_linked_code_object_have_metadata() {
     assert_eq!((first.kernarg_size(), first.explicit_args().count()), (0, 0));
     // The descriptor has no size.
     assert_eq!((second.kernarg_size(), second.explicit_args().count()), (24, 3));
+}
+
+/// Libraries have thousands of kernels, each of which must not cost a copy of the file, or a look at all metadata.
+#[test]
+fn kernels_share_what_their_code_object_has_once() {
+    let object = CodeObject::read(&linked()).unwrap();
+    assert!(object.kernels().eq(["first", "second"]));
+    let (first, second) = (object.kernel("first").unwrap(), object.kernel("second").unwrap());
+    assert!(Arc::ptr_eq(&first.image, &second.image) && Arc::ptr_eq(&first.text.1, &second.text.1));
+    assert!(Arc::ptr_eq(&first.labels, &second.labels) && Arc::ptr_eq(&first.lines, &second.lines));
+    // What `load` reads is the same.
+    for (kernel, name) in [(first, "first"), (second, "second")] {
+        let alone = load(&linked(), name).unwrap();
+        assert_eq!((&kernel.text, kernel.entry, &kernel.labels), (&alone.text, alone.entry, &alone.labels));
+        assert_eq!(kernel.kernarg_size(), alone.kernarg_size());
+        assert_eq!(format!("{:?}", kernel.args), format!("{:?}", alone.args));
+    }
+    // Without contents, kernels have the same addresses.
+    let bare = object.clone().without_contents();
+    assert_eq!(bare.kernel("second").unwrap().entry, object.kernel("second").unwrap().entry);
+    assert_eq!(bare.module.image.constant(0), object.module.image.constant(0));
+    assert!(matches!(object.kernel("third"), Err(LoadError::NoKernel { .. })));
 }
 
 #[test]
