@@ -62,7 +62,8 @@ pub struct Field {
     pub name: &'static str,
     /// `(bit offset, bit count)`, least significant part of the value first.
     pub ranges: &'static [(u8, u8)],
-    /// The field's value if it is constant in the whole encoding (`ENCODING`, `SEG`, …), else `None`.
+    /// The field's value if it is constant in the whole encoding (`ENCODING`, `SEG`, …), else `None`. Outside of
+    /// the encoding's mask, it is what encoders write: decoders take any.
     pub fixed: Option<u32>,
 }
 

@@ -158,6 +158,7 @@ impl Loader {
             order,
             bits,
             mask,
+            ignored: 0,
             identifiers,
             conditions,
             description: description(node),

@@ -57,6 +57,8 @@ pub struct Encoding {
     pub bits: u16,
     /// `EncodingIdentifierMask`: the bits that `identifiers` specify.
     pub mask: u128,
+    /// The masked bits that only encoders need: decoders take any value (`IgnoredField` in overlays).
+    pub ignored: u128,
     /// `EncodingIdentifiers`: values of the masked bits.
     pub identifiers: Vec<u128>,
     /// `EncodingConditions`.

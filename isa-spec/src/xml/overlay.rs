@@ -5,6 +5,7 @@
 //!   <Instructions Reason="why"> <Instruction>…</Instruction> </Instructions>
 //!   <Encodings Reason="why"> <Encoding>…</Encoding> </Encodings>
 //!   <RemoveInstruction Name="V_X" Reason="why"/>
+//!   <IgnoredField Encoding="ENC_X" Field="SRC2" Reason="why"/>
 //!   <Operands Of="V_X*" Output="true" Reason="why">…</Operands>
 //! </Overlay>
 //! ```
@@ -101,13 +102,31 @@ fn apply_list(loader: &mut Loader, list: Node<'_, '_>, spec: &mut Spec) {
                 None => unknown_instruction(loader, list, name, spec),
             }
         }
+        "IgnoredField" => ignore_field(loader, list, spec),
         tag if amend::ELEMENTS.contains(&tag) => amend::amend(loader, list, spec),
         other => {
             loader.error(list, format!("unexpected element `{other}` in an overlay"));
-            let lists = "`Instructions`, `Encodings`, `DataFormats`, `OperandTypes`, `RemoveInstruction`";
+            let lists = "`Instructions`, `Encodings`, `DataFormats`, `OperandTypes`, `RemoveInstruction`, `IgnoredField`";
             loader.help(format!("expected {lists}, `{}`", amend::ELEMENTS.join("`, `")));
         }
     }
+}
+
+/// Makes decoders ignore a field whose value an encoding's identifiers specify.
+fn ignore_field(loader: &mut Loader, node: Node<'_, '_>, spec: &mut Spec) {
+    let attribute = |name| node.attribute(name).unwrap_or("");
+    let (encoding, field) = (attribute("Encoding"), attribute("Field"));
+    let Some(found) = spec.encodings.iter_mut().find(|e| e.name == encoding) else {
+        return loader.error(node, format!("unknown encoding `{encoding}`"));
+    };
+    let Some(field) = found.fields.iter().find(|f| f.name == field) else {
+        return loader.error(node, format!("{encoding} has no field `{field}`"));
+    };
+    let bits = field.ranges.iter().fold(0, |bits, r| bits | low_bits(r.bit_count) << r.bit_offset);
+    if found.mask & bits == 0 {
+        return loader.error(node, "this `IgnoredField` changes nothing");
+    }
+    found.ignored |= found.mask & bits;
 }
 
 /// Replaces the item of the same name in place, or appends the new one.

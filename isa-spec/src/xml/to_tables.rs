@@ -127,12 +127,13 @@ fn encoding(e: &model::Encoding) -> Encoding {
             expr: c.expr.as_ref().map_or(Cond::True, |x| cond(x, &e.fields)),
         })
         .collect();
+    let mask = e.mask & !e.ignored;
     Encoding {
         name: leak(&e.name),
         bits: e.bits,
         order: e.order,
-        mask: e.mask,
-        identifiers: Vec::leak(e.identifiers.clone()),
+        mask,
+        identifiers: Vec::leak(e.identifiers.iter().map(|id| id & mask).collect()),
         conditions: Vec::leak(conditions),
         fields: Vec::leak(fields),
         op_field,

@@ -212,6 +212,18 @@ fn faults() {
         "<RemoveEncodings Of=\"S_NOT_B32\" Encodings=\"*SDWA*\" Reason=\"r\"/>",
         &["this `RemoveEncodings` changes nothing"],
     );
+    refused(
+        "<IgnoredField Encoding=\"ENC_SOP\" Field=\"SDST\" Reason=\"r\"/>",
+        &["unknown encoding `ENC_SOP`"],
+    );
+    refused(
+        "<IgnoredField Encoding=\"ENC_SOP1\" Field=\"SDTS\" Reason=\"r\"/>",
+        &["ENC_SOP1 has no field `SDTS`"],
+    );
+    refused(
+        "<IgnoredField Encoding=\"ENC_SOP1\" Field=\"SDST\" Reason=\"r\"/>",
+        &["this `IgnoredField` changes nothing"],
+    );
     let in_list =
         |edit: &dyn Fn(&str) -> String| format!("<Instructions Reason=\"r\">{}</Instructions>", edit(TRIPLE));
     refused(

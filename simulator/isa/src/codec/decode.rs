@@ -163,6 +163,8 @@ fn build(table: &'static ArchTable) -> Index {
                 value = field.insert(value, fixed);
             }
         }
+        // Of the other fixed bits, the decoder takes any.
+        mask &= encoding.mask;
         let mut shift = [0; MAX_FIELDS];
         for entry in table.entries.iter().filter(|e| e.enc as usize == at) {
             for operand in table.signatures[entry.sig as usize] {
@@ -304,7 +306,7 @@ fn try_encoding(
         return None;
     }
     let bits = halves[0] as u128 | (halves[1] as u128) << 64;
-    if bits & enc.mask != enc.value {
+    if (bits ^ enc.value) & enc.mask != 0 {
         return None;
     }
     Some(Inst { entry: entry_id, entry_y, size: enc.words as u8 * 4, fields })

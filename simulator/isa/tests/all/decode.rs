@@ -1,11 +1,11 @@
 //! Compares the decoder with a naive one, which tries each encoding: first the fixed fields, then the opcode,
 //! then the condition.
 
-use isa_spec::tables::{ArchTable, Encoding, EntryId, MAX_FIELDS};
+use isa_spec::tables::{ArchTable, Encoding, EntryId, Field, MAX_FIELDS};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use wavesim_isa::arch::Arch;
-use wavesim_isa::codec::{DecodeError, decode, words};
+use wavesim_isa::codec::{DecodeError, decode, encode, words};
 use wavesim_isa::inst::Inst;
 
 /// Entries by encoding and opcode.
@@ -50,12 +50,15 @@ fn naive(table: &ArchTable, entries: &Entries, bits: u128) -> Option<Inst> {
     order.sort_by_key(|&at| table.encodings[at].order);
     order.into_iter().find_map(|at| {
         let encoding = &table.encodings[at];
-        if encoding.fields.iter().any(|f| f.fixed.is_some_and(|fixed| f.extract(bits) != fixed)) {
+        let differs = |f: &Field| {
+            f.fixed.is_some_and(|fixed| (f.extract(bits) ^ fixed) & f.extract(encoding.mask) != 0)
+        };
+        if encoding.fields.iter().any(differs) {
             return None;
         }
         let mut fields = [0; MAX_FIELDS];
         for (value, field) in fields.iter_mut().zip(encoding.fields) {
-            *value = field.extract(bits);
+            *value = field.fixed.unwrap_or_else(|| field.extract(bits));
         }
         let opcode = encoding.op_field.map_or(0, |op| fields[op as usize]);
         let entry = *entries.get(&(at, opcode))?;
@@ -145,4 +148,15 @@ proptest! {
             }
         }
     }
+}
+
+/// V_WMMA_SCALE_F32_16X16X128_F8F6F4 has a source field without an operand. LLVM 22 writes 0x100 (v0) to it, and later
+/// versions write 0x80 (the constant 0).
+#[test]
+fn a_source_without_an_operand_has_any_value() {
+    let words = |second| [0xcc35_0000, second, 0xcc33_4010, 0x0442_8d00];
+    let [first, second] =
+        [0x0402_8b4e, 0x0202_8b4e].map(|second| decode(Arch::Cdna5, &words(second)).unwrap());
+    assert_eq!(first, second);
+    assert_eq!(*encode(Arch::Cdna5, &first).unwrap(), words(0x0402_8b4e));
 }
