@@ -96,7 +96,7 @@ fn complete(link: Handle) -> Result<(usize, usize), LinkError> {
         return Err(LinkError::Input("there is nothing to link".to_string()));
     }
     let processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name());
-    let clang = Clang::find().map_err(|e| LinkError::Link(e.to_string()))?;
+    let clang = Clang::for_processor(processor).map_err(LinkError::Link)?;
     let (code, log) =
         clang.link(processor, &inputs, Linked::CodeObject).map_err(|e| LinkError::Link(e.to_string()))?;
     let code = code.ok_or(LinkError::Link(log))?;

@@ -322,7 +322,7 @@ impl Program {
             return Ok(());
         }
         if !self.expressions.is_empty() {
-            let clang = Clang::find().map_err(|e| failed(e.to_string()))?;
+            let clang = Clang::for_processor(&processor).map_err(failed)?;
             let alone = clang.link(&processor, std::slice::from_ref(&code), Linked::Incomplete);
             let (object, log) = alone.map_err(|e| failed(e.to_string()))?;
             self.lowered = object.ok_or(log).and_then(|object| self.lowered(&object)).map_err(failed)?;

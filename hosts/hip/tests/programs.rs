@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
+use wavesim_clang::Clang;
 
 /// A compiled program, and the directory of the library.
 struct Program {
@@ -36,12 +37,30 @@ fn engine() -> &'static str {
 /// The variables that name HIP's headers and the device libraries.
 const HEADERS: &str = "WAVESIM_ROCM_PATH, WAVESIM_DEVICE_LIBS";
 
-/// Compiles a program: first the kernels, then the host code that embeds them, like clang does with a bundle.
-/// If a tool is missing, prints the reason and returns `None`.
+/// Compiles a program for the default target.
 fn compile(name: &str, needs_rocm: bool) -> Option<Program> {
     let clang = variable("WAVESIM_CLANG").unwrap_or_else(|| "clang-19".to_string());
+    compile_for("gfx1100", &clang, name, needs_rocm)
+}
+
+/// Compiles a program for CDNA 5, with the small header.
+fn compile_for_cdna5(name: &str) -> Option<Program> {
+    match Clang::for_processor("gfx1250") {
+        Ok(clang) => compile_for("gfx1250", clang.program(), name, false),
+        Err(message) => {
+            println!("skipped: {message}");
+            None
+        }
+    }
+}
+
+/// Compiles a program: first the kernels, then the host code that embeds them, like clang does with a bundle.
+/// If a tool is missing, prints the reason and returns `None`.
+fn compile_for(processor: &str, clang: &str, name: &str, needs_rocm: bool) -> Option<Program> {
+    // Device libraries may lack the latest processors; small programs do not need them.
     let rocm = variable("WAVESIM_ROCM_PATH").zip(variable("WAVESIM_DEVICE_LIBS"));
-    let compiles = Command::new(&clang).arg("--version").output().is_ok() && (!needs_rocm || rocm.is_some());
+    let rocm = rocm.filter(|_| processor == "gfx1100");
+    let compiles = Command::new(clang).arg("--version").output().is_ok() && (!needs_rocm || rocm.is_some());
     let prebuilt = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/prebuilt/{name}.o"));
     let links = cfg!(target_arch = "x86_64")
         && prebuilt.is_file()
@@ -78,17 +97,9 @@ fn compile(name: &str, needs_rocm: bool) -> Option<Program> {
         return Some(Program { path, library });
     }
     let base = || {
-        let mut command = Command::new(&clang);
-        command.args([
-            "-x",
-            "hip",
-            "-O2",
-            "-g1",
-            "--offload-arch=gfx1100",
-            "-Wno-unused-result",
-            "-std=c++17",
-            "-fdeclspec",
-        ]);
+        let mut command = Command::new(clang);
+        command.arg(format!("--offload-arch={processor}"));
+        command.args(["-x", "hip", "-O2", "-g1", "-Wno-unused-result", "-std=c++17", "-fdeclspec"]);
         match &rocm {
             Some((headers, libraries)) => {
                 command
@@ -129,6 +140,27 @@ fn vectors_are_added() {
     let (out, errors) = program.run(&[]);
     assert_eq!(out, "wavesim gfx1100, no error: c[1] = 2.5, c[999] = 1000.5\n", "{errors}");
     assert_eq!(errors, "");
+}
+
+#[test]
+fn vectors_are_added_on_cdna5() {
+    let Some(program) = compile_for_cdna5("vector_add") else { return };
+    for check in ["", "all"] {
+        let (out, errors) = program.run(&[("WAVESIM_TARGET", "gfx1250"), ("WAVESIM_CHECK", check)]);
+        assert_eq!(out, "wavesim gfx1250, no error: c[1] = 2.5, c[999] = 1000.5\n", "{errors}");
+        assert_eq!(errors, "");
+    }
+}
+
+/// A tile of a matrix is copied by the tensor data mover, and added up by WMMA.
+#[test]
+fn tensors_are_copied_on_cdna5() {
+    let Some(program) = compile_for_cdna5("tensor") else { return };
+    for check in ["", "all"] {
+        let (out, errors) = program.run(&[("WAVESIM_TARGET", "gfx1250"), ("WAVESIM_CHECK", check)]);
+        assert_eq!(out, "wrong sums: 0 of 256, sum[0] = 2928, sum[255] = 4203\n", "{errors}");
+        assert_eq!(errors, "");
+    }
 }
 
 #[test]

@@ -23,9 +23,14 @@ impl BuildOutput {
     }
 }
 
-/// Returns true if a compiler is installed.
+/// Returns the processor that programs are compiled for.
+fn processor() -> &'static str {
+    gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name())
+}
+
+/// Returns true if a compiler for the device is installed.
 pub fn available() -> bool {
-    Clang::find().is_ok()
+    Clang::for_processor(processor()).is_ok()
 }
 
 /// Splits options into words. Quotes and backslashes have the same meaning as in a shell.
@@ -68,7 +73,7 @@ pub fn compile(source: &str, text: &str, headers: &[(String, String)], object: b
         language: Language::OpenCl,
         source: Source::Text { name: SOURCE, text: source },
         headers,
-        processor: gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name()),
+        processor: processor(),
         arguments: &given,
         to: if object { Format::Bitcode } else { Format::CodeObject },
     };
@@ -107,8 +112,8 @@ pub fn creates_library(text: &str) -> Result<bool, String> {
 
 /// Links bitcode into a code object or, if `library` is set, into the bitcode of a library.
 pub fn link(objects: &[Vec<u8>], library: bool) -> Outcome<BuildOutput> {
-    let clang = Clang::find().map_err(|e| Status::COMPILER_NOT_AVAILABLE.because(e))?;
-    let processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name());
+    let processor = processor();
+    let clang = Clang::for_processor(processor).map_err(|e| Status::COMPILER_NOT_AVAILABLE.because(e))?;
     let to = if library { Linked::Bitcode } else { Linked::CodeObject };
     let linked = clang.link(processor, objects, to);
     Ok(linked

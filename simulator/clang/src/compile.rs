@@ -50,8 +50,8 @@ pub struct Output {
 /// The reason why clang did not run.
 #[derive(Debug)]
 pub enum CompileError {
-    /// No compiler is installed.
-    NoCompiler(&'static str),
+    /// No installed compiler supports the processor.
+    NoCompiler(String),
     /// The built-in functions of the language are not installed.
     NoLibraries(Language),
     /// HIP's headers are not installed.
@@ -124,11 +124,11 @@ impl Job<'_> {
     /// # Errors
     /// Something that the compilation needs is not installed. Errors in the source are in the output.
     pub fn compile(&self) -> Result<Output, CompileError> {
-        let clang = Clang::find().map_err(CompileError::NoCompiler)?;
+        let clang = Clang::for_processor(self.processor).map_err(CompileError::NoCompiler)?;
         let folder = TempDir::new()?;
         let mut arguments = match self.language {
-            Language::OpenCl => self.opencl(clang, &folder)?,
-            Language::Hip => self.hip(clang, &folder)?,
+            Language::OpenCl => self.opencl(&clang, &folder)?,
+            Language::Hip => self.hip(&clang, &folder)?,
         };
         for (name, text) in self.headers {
             folder.write(&format!("headers/{name}"), text.as_bytes())?;
@@ -154,7 +154,7 @@ impl Job<'_> {
     }
 
     fn opencl(&self, clang: &Clang, folder: &TempDir) -> Result<Vec<String>, CompileError> {
-        let libraries = Libraries::find().ok_or(CompileError::NoLibraries(Language::OpenCl))?;
+        let libraries = Libraries::find(clang).ok_or(CompileError::NoLibraries(Language::OpenCl))?;
         let mut arguments: Vec<String> = ["-x", "cl", "-target", TARGET].map(String::from).to_vec();
         arguments.extend([format!("-mcpu={}", self.processor), "-mcode-object-version=5".to_string()]);
         arguments.extend(["-O2", "-g1", "-cl-kernel-arg-info", "-D__OPENCL_VERSION__=300"].map(String::from));
@@ -182,7 +182,7 @@ impl Job<'_> {
 
     fn hip(&self, clang: &Clang, folder: &TempDir) -> Result<Vec<String>, CompileError> {
         let headers = hip_headers().ok_or(CompileError::NoHeaders)?;
-        let libraries = Libraries::find().filter(|found| matches!(found, Libraries::Rocm(_)));
+        let libraries = Libraries::find(clang).filter(|found| matches!(found, Libraries::Rocm(_)));
         let libraries = libraries.ok_or(CompileError::NoLibraries(Language::Hip))?;
         let mut arguments = vec!["-x".to_string(), "hip".to_string(), "--cuda-device-only".to_string()];
         arguments.extend(["--no-gpu-bundle-output", "-O3", "-g1", "-std=c++17"].map(String::from));

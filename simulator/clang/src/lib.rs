@@ -6,34 +6,36 @@
 pub mod compile;
 pub mod options;
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// Compilers in order of preference, unless `WAVESIM_CLANG` names one.
-const NAMES: [&str; 5] = ["clang-19", "clang-20", "clang-21", "clang-18", "clang"];
+/// Compilers in order of preference, unless `WAVESIM_CLANG` names one. After them comes the one that
+/// `scripts/install-llvm22.sh` unpacks.
+const NAMES: [&str; 6] = ["clang-19", "clang-20", "clang-21", "clang-22", "clang-18", "clang"];
 /// Directories to search for ROCm's device libraries, unless `WAVESIM_DEVICE_LIBS` names one.
-const ROCM: [&str; 5] = [
+const ROCM: [&str; 7] = [
     "/opt/rocm/amdgcn/bitcode",
     "/usr/lib/llvm-17/lib/clang/17/amdgcn/bitcode",
     "/usr/lib/llvm-18/lib/clang/18/amdgcn/bitcode",
     "/usr/lib/llvm-19/lib/clang/19/amdgcn/bitcode",
+    "/usr/lib/llvm-21/lib/clang/21/amdgcn/bitcode",
+    "/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode",
     "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
 ];
-/// libclc for AMD GPUs.
-const LIBCLC: [&str; 3] = [
-    "/usr/lib/clc/amdgcn--amdhsa.bc",
-    "/usr/share/clc/amdgcn--amdhsa.bc",
-    "/usr/lib64/clc/amdgcn--amdhsa.bc",
-];
+/// Directories of libclc.
+const LIBCLC: [&str; 3] = ["/usr/lib/clc", "/usr/share/clc", "/usr/lib64/clc"];
+/// libclc for AMD GPUs, in LLVM 22 and before.
+const LIBCLC_FILES: [&str; 2] = ["amdgcn-amd-amdhsa.bc", "amdgcn--amdhsa.bc"];
 /// The target triple of kernels.
 pub const TARGET: &str = "amdgcn-amd-amdhsa";
 
 /// The installed clang.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clang {
     program: String,
 }
@@ -56,6 +58,12 @@ pub struct Run {
     pub log: String,
 }
 
+/// Returns the compiler that `scripts/install-llvm22.sh` unpacks.
+fn unpacked() -> Option<String> {
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")? + "/.cache"))?;
+    Some(cache + "/wavesim/llvm-22/bin/clang-22")
+}
+
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -72,24 +80,46 @@ pub enum Linked {
 }
 
 impl Clang {
-    /// Finds an installed clang. The result is cached.
-    pub fn find() -> Result<&'static Clang, &'static str> {
-        static FOUND: OnceLock<Result<Clang, String>> = OnceLock::new();
-        let search = || {
-            let given = variable("WAVESIM_CLANG");
-            let names: Vec<&str> = given.as_deref().map_or(NAMES.to_vec(), |name| vec![name]);
-            let works = |name: &&&str| {
-                let mut command = Command::new(name);
-                command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-                command.status().is_ok_and(|status| status.success())
-            };
-            let message = || {
+    /// Finds an installed clang that supports a processor. The result is cached.
+    ///
+    /// # Errors
+    /// A sentence that names the compilers that were tried.
+    pub fn for_processor(processor: &str) -> Result<Clang, String> {
+        static FOUND: Mutex<BTreeMap<String, Result<Clang, String>>> = Mutex::new(BTreeMap::new());
+        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        found.entry(processor.to_string()).or_insert_with(|| Clang::search(processor)).clone()
+    }
+
+    /// Returns the compiler's name or path.
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    fn search(processor: &str) -> Result<Clang, String> {
+        let given = variable("WAVESIM_CLANG").map(|name| vec![name]);
+        let names =
+            given.unwrap_or_else(|| NAMES.iter().map(|name| name.to_string()).chain(unpacked()).collect());
+        let mut installed = Vec::new();
+        for program in &names {
+            let mut command = Command::new(program);
+            command.args(["-target", TARGET, &format!("-mcpu={processor}"), "-nogpulib"]);
+            command.args(["-x", "c", "-fsyntax-only", "-"]);
+            match command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status() {
+                Ok(status) if status.success() => return Ok(Clang { program: program.clone() }),
+                Ok(_) => installed.push(program.as_str()),
+                Err(_) => {}
+            }
+        }
+        Err(match installed.is_empty() {
+            true => {
                 format!("no compiler is installed: tried {} (WAVESIM_CLANG can name one)", names.join(", "))
-            };
-            let found = names.iter().find(works).ok_or_else(message)?;
-            Ok(Clang { program: found.to_string() })
-        };
-        FOUND.get_or_init(search).as_ref().map_err(String::as_str)
+            }
+            false => format!(
+                "{} does not support {processor} (scripts/install-llvm22.sh unpacks LLVM 22; WAVESIM_CLANG can \
+                 name a compiler)",
+                installed.join(", ")
+            ),
+        })
     }
 
     /// Runs clang in the current directory of the process. The arguments of programs must have been accepted by
@@ -142,13 +172,16 @@ impl Clang {
 }
 
 impl Libraries {
-    /// Finds the installed libraries, preferring ROCm's.
-    pub fn find() -> Option<Libraries> {
+    /// Finds the libraries for a compiler, preferring ROCm's. An unpacked compiler has its own libclc.
+    pub fn find(clang: &Clang) -> Option<Libraries> {
         let known = |folder: &PathBuf| folder.join("ockl.bc").is_file();
         let given = variable("WAVESIM_DEVICE_LIBS").map(PathBuf::from);
         // If the variable is wrong, clang reports the error.
         let rocm = given.or_else(|| ROCM.iter().map(PathBuf::from).find(known));
-        let libclc = || LIBCLC.iter().map(PathBuf::from).find(|file| file.is_file());
+        let own = Path::new(&clang.program).ancestors().nth(2).map(|root| root.join("usr/lib/clc"));
+        let folders = own.into_iter().chain(LIBCLC.iter().map(PathBuf::from));
+        let mut files = folders.flat_map(|folder| LIBCLC_FILES.map(|name| folder.join(name)));
+        let mut libclc = || files.find(|file| file.is_file());
         rocm.map(Libraries::Rocm).or_else(|| libclc().map(Libraries::Libclc))
     }
 
@@ -178,7 +211,8 @@ impl Libraries {
         let text = format!("const __constant unsigned __oclc_ISA_version = {};\n", isa_version(digits));
         let source = folder.write("isa_version.cl", text.as_bytes())?;
         let target = libraries.join(of_processor);
-        let plain = ["-x", "cl", "-target", TARGET, "-nogpulib"];
+        // Like the other files, it is for every version of code objects.
+        let plain = ["-x", "cl", "-target", TARGET, "-nogpulib", "-Xclang", "-mcode-object-version=none"];
         let make = plain.iter().map(OsStr::new);
         let output = [OsStr::new("-emit-llvm"), OsStr::new("-c"), source.as_os_str(), OsStr::new("-o")];
         let run = clang.run(folder, make.chain(output).chain([target.as_os_str()]))?;

@@ -15,7 +15,8 @@ struct Program {
 
 /// Compiles a program. If a requirement is missing, prints the reason and returns `None`.
 fn compile(name: &str, test: &str) -> Option<Program> {
-    if Clang::find().is_err() || Libraries::find().is_none() {
+    let clang = Clang::for_processor("gfx1100");
+    if !clang.is_ok_and(|clang| Libraries::find(&clang).is_some()) {
         println!("skipped: no clang, or neither libclc nor the device libraries of ROCm");
         return None;
     }
@@ -70,6 +71,22 @@ fn vectors_are_added() {
     assert_eq!(errors, "");
     let (out, errors) = program.run(&[], &[("WAVESIM_TARGET", "gfx1201")]);
     assert_eq!(out, expected("gfx1201"), "{errors}");
+}
+
+/// With an LLVM that knows the processor: another one than the default compiler.
+#[test]
+fn vectors_are_added_on_cdna5() {
+    match Clang::for_processor("gfx1250") {
+        Err(message) => return println!("skipped: {message}"),
+        Ok(clang) if Libraries::find(&clang).is_none() => return println!("skipped: no libclc of LLVM 22"),
+        Ok(_) => {}
+    }
+    let Some(program) = compile("vector_add", "cdna5") else { return };
+    for check in ["", "all"] {
+        let (out, errors) = program.run(&[], &[("WAVESIM_TARGET", "gfx1250"), ("WAVESIM_CHECK", check)]);
+        assert_eq!(out, "wavesim gfx1250: c[1] = 2.5, c[999] = 1000.5\n", "{errors}");
+        assert_eq!(errors, "");
+    }
 }
 
 #[test]
