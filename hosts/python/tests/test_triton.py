@@ -13,7 +13,7 @@ import triton.language as tl  # noqa: E402
 import wavesim  # noqa: E402
 import wavesim.triton  # noqa: E402
 
-TARGETS = os.environ.get("WAVESIM_TEST_TARGETS", "gfx1100 gfx1201 gfx942 gfx950").split()
+TARGETS = os.environ.get("WAVESIM_TEST_TARGETS", "gfx1100 gfx1201 gfx942 gfx950 gfx1250").split()
 
 
 @pytest.fixture(params=TARGETS)

@@ -92,6 +92,8 @@ class _Function:
 
     def __init__(self, kernel: Any, shared: int) -> None:
         self.native, self.shared = kernel.native, shared
+        self.places = [(offset, size) for _, _, offset, size in kernel.native.arguments]
+        """Offset and size of each argument in the kernarg segment."""
 
 
 class _Utils:
@@ -139,22 +141,68 @@ def _pack(kind: str, value: Any) -> bytes:
     return struct.pack(_FORMATS[kind], value)
 
 
+def _tiles(block: Any, warps: int) -> list:
+    """Returns the part of a block that each warp copies: Triton halves the outer dimensions first."""
+    if len(block) == 1:
+        return [-(-block[0] // warps)]
+    tiles = []
+    for size in block:
+        parts = 1
+        while warps > 1 and parts * 2 <= size:
+            parts, warps = parts * 2, warps // 2
+        tiles.append(-(-size // parts))
+    return tiles
+
+
+# First bit and width of the fields of each dimension, the innermost first (CDNA 5 manual, *Tensor DMA Descriptor*).
+_DIMENSIONS = [(176, 32), (208, 32), (384, 32), (416, 32), (560, 32)]
+_TILES = [(240, 16), (256, 16), (272, 16), (496, 16), (592, 16)]
+_STRIDES = [(288, 48), (336, 48), (448, 48), (512, 48)]
+
+
+class _Descriptor:
+    """A tensor descriptor that the tensor data mover decodes."""
+
+    def __init__(self, value: Any, meta: dict, warps: int) -> None:
+        self.base, self.bits = value.base, meta["elem_bits"]
+        self.shape, self.strides = list(value.shape), list(value.strides)
+        self.tiles = _tiles(list(meta["block_size"]), warps)
+        self.padding = (list(meta.get("interval_padding_pairs") or ()) or [(0, 0)])[0]
+
+    def encode(self, address: int) -> bytes:
+        """Returns the descriptor's groups. The kernel sets the address in LDS."""
+        interval, amount = (count * self.bits // 32 for count in self.padding)
+        fields = [
+            (0, 1, 1),  # COUNT
+            (64, 57, address),
+            (126, 2, 2),  # TYPE
+            (144, 2, (self.bits // 8).bit_length() - 1),  # DATA_SIZE
+        ]
+        if interval and amount:
+            # PAD_ENABLE, PAD_INTERVAL, PAD_AMOUNT
+            fields += [(148, 1, 1), (150, 3, interval.bit_length() - 2), (153, 7, amount - 1)]
+        for places, values in ((_DIMENSIONS, self.shape), (_TILES, self.tiles), (_STRIDES, self.strides[:-1])):
+            fields += [(*place, value) for place, value in zip(places, reversed(values))]
+        bits = 0
+        for first, width, value in fields:
+            bits |= (int(value) & (1 << width) - 1) << first
+        return bits.to_bytes(80, "little")
+
+
 class Launcher:
     """Launches one kernel. Triton creates it with the kernel's signature."""
 
     def __init__(self, src: Any, metadata: Any) -> None:
         signature = dict(src.signature)
         descriptors = getattr(metadata, "tensordesc_meta", None)
-        if any(descriptors or ()):
-            raise Error("tensor descriptors that the hardware decodes are not supported")
-        self.signature = expand_signature(signature.values(), None, "tensordesc")
+        self.signature = expand_signature(signature.values(), descriptors, "tensordesc")
         names = list(getattr(src.fn, "arg_names", ()))
         if len(names) != len(self.signature):
             names = [f"argument {at + 1}" for at in range(len(self.signature))]
         self.names = names
         self.metadata = metadata
         self.launch = wrap_handle_tensordesc_impl(
-            self._launch, signature, None, lambda value, *_: decompose_descriptor(value)
+            self._launch, signature, descriptors, self._expand
         )
 
     def __call__(self, gx, gy, gz, stream, function, packed, launch_metadata, enter, leave, *args) -> None:
@@ -164,19 +212,30 @@ class Launcher:
         if leave is not None:
             leave(launch_metadata)
 
+    def _expand(self, value: Any, meta: Optional[dict], _: Any) -> list:
+        """Returns the arguments of a tensor descriptor, in the order of `expand_signature`."""
+        if meta is None:
+            return decompose_descriptor(value)
+        return [_Descriptor(value, meta, self.metadata.num_warps), *value.shape, *value.strides]
+
     def _launch(self, grid: tuple, function: _Function, args: Any) -> None:
         arguments: list = []
         _flatten(self.signature, args, self.names, arguments)
         metadata, driver = self.metadata, _config.active
         arguments += [("*i8", self._scratch(which, grid), f"{which} scratch") for which in ("global", "profile")]
+        if len(arguments) != len(function.places):
+            raise Error(f"the kernel has {len(function.places)} arguments instead of {len(arguments)}")
         blob, memory, owners = bytearray(), {}, []
-        for kind, value, name in arguments:
+        for (kind, value, name), (offset, size) in zip(arguments, function.places):
             if kind.startswith("*"):
                 pointer = 0 if value is None else _address(value, name, memory, owners)
                 data = struct.pack("<Q", pointer)
+            elif kind == "tensordesc":
+                # The groups for dimensions beyond the second are absent if there are none.
+                data = value.encode(_address(value.base, name, memory, owners))[:size]
             else:
                 data = _pack(kind, value)
-            blob += b"\0" * (-len(blob) % len(data)) + data
+            blob += b"\0" * (offset - len(blob)) + data
         ranges = [(start, size, writable, name) for (start, size), (writable, name) in memory.items()]
         outcome = function.native.launch(
             grid,
