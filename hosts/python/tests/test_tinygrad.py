@@ -1,5 +1,6 @@
 """tinygrad on the simulated device. Runs in a process of its own, because importing tinygrad selects the device."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -28,9 +29,18 @@ print("launches", Device["AMD"].wavesim.launches)
 """
 
 
-@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+# What `scripts/install-llvm22.sh` unpacks: LLVM knows gfx1250 since version 22.
+LLVM_22 = CACHE / "wavesim/llvm-22/usr/lib/x86_64-linux-gnu/libLLVM-22.so"
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201", "gfx1250"])
 def test_tensors(target, tmp_path):
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "WAVESIM_TARGET": target, "CACHELEVEL": "0"}
+    if target == "gfx1250":
+        if not LLVM_22.exists():
+            pytest.skip("skipped: LLVM 22 is not unpacked (scripts/install-llvm22.sh)")
+        environment["LLVM_PATH"] = str(LLVM_22)
     environment["PYTHONPATH"] = ":".join(path for path in sys.path if path)
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=pathlib.Path(__file__).parent)

@@ -39,7 +39,7 @@ export class Objects {
     this.drop = h(
       "label",
       { class: "drop", for: "object-file" },
-      "Drop a code object here (an ELF file for gfx11, gfx12, gfx942 or gfx950, or a bundle), or choose one: ",
+      "Drop a code object here (an ELF file for gfx11, gfx12, gfx942, gfx950 or gfx1250, or a bundle), or choose one: ",
       file,
     );
     this.element = h("div", { class: "objects" }, this.drop, this.body);

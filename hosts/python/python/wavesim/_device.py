@@ -42,7 +42,7 @@ class Local:
 
 class Device:
     """A simulated GPU: `gfx1100` … `gfx1103`, `gfx1150` … `gfx1153`, `gfx1200`, `gfx1201`,
-    `gfx940` … `gfx942`, `gfx950`.
+    `gfx1250`, `gfx1251`, `gfx940` … `gfx942`, `gfx950`.
 
     Without a target, WAVESIM_TARGET selects it; the default is gfx1100. The environment variables in
     `wavesim.VARIABLES` configure the device.
