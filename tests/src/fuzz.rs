@@ -97,6 +97,8 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
     let numbers: Vec<u32> = (0..64).map(|_| rng.dword()).collect();
     let shape = Shape {
         grid: [2, 1, 1],
+        cluster: [1; 3],
+        named_barriers: 16,
         block: [wave_size + 1 + rng.below(32) as u32, 1, 1],
         wave_size,
         lds_bytes: WHOLE_RUN_LDS,
@@ -132,7 +134,7 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
             (0..VGPRS).for_each(|reg| wave.set_lane_vec(half, reg, *registers.lane_vec(half, reg)));
         }
     };
-    group.start([0; 3]);
+    group.start(0);
     group.slots.iter_mut().for_each(|slot| fill(&mut slot.wave));
     let _ = group.run(&Budget::new(limit), u64::MAX).map_err(|fault| fault.to_string());
     let Ok(mut checker) = Checker::new(&prepared, &Check::ALL) else { return 0 };

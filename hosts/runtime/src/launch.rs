@@ -25,6 +25,8 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Work-items in a workgroup.
     pub block: [u32; 3],
+    /// Workgroups of a cluster (CDNA 5); without them, those that the kernel was compiled for.
+    pub cluster: Option<[u32; 3]>,
     /// Dynamic LDS size of a workgroup in bytes, in addition to the kernel's static LDS.
     pub dynamic_lds: u32,
     /// First global id of each dimension (OpenCL's global offset).
@@ -111,6 +113,7 @@ impl Kernel {
         };
         let given = abi::Shape {
             offset: launch.offset,
+            cluster: launch.cluster,
             ..abi::Shape::new(launch.grid, launch.block, launch.dynamic_lds)
         };
         let mut kernarg = self.segment(explicit)?;

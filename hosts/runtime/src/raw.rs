@@ -13,6 +13,7 @@ use wavesim::loader::abi;
 use wavesim::loader::prepared::{Modes, Prepared, Shape};
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{InitialState, Layout, Registers};
+use wavesim::state::barrier::NAMED_BARRIERS;
 
 /// Maximum number of user SGPRs. The remaining SGPRs hold workgroup ids.
 pub const MAX_USER_SGPRS: u32 = 100;
@@ -94,8 +95,10 @@ impl RawLaunch {
         let mode = self.mode.unwrap_or_else(|| abi::default_mode(arch));
         Ok(Shape {
             grid: self.grid,
+            cluster: [1; 3],
             block: self.block,
             wave_size: self.wave_size,
+            named_barriers: NAMED_BARRIERS as u32,
             lds_bytes: self.lds_bytes,
             scratch_bytes: self.scratch_bytes.checked_next_multiple_of(4).unwrap_or(!3),
             registers: Registers::ALL,

@@ -35,6 +35,7 @@ fn fault(result: Result<impl std::fmt::Debug, Error>) -> String {
 const ONE: Launch = Launch {
     grid: [1; 3],
     block: [32, 1, 1],
+    cluster: None,
     dynamic_lds: 0,
     offset: [0; 3],
     cooperative: false,

@@ -235,8 +235,9 @@ builtins! {
     BarrierSignal "barrier_signal" (is(I32)) -> Ret::None, "arrives at a barrier";
     BarrierSignalIsFirst "barrier_signal_isfirst" (is(I32)) -> to(BOOL), "arrives at a barrier; 1 if first";
     BarrierWait "barrier_wait" (is(I32)) -> Ret::None, "waits until a signalled barrier completes";
-    BarrierLeave "barrier_leave" () -> to(BOOL), "leaves the joined named barrier";
-    BarrierInit "barrier_init" (is(I32), is(U32)) -> Ret::None, "sets a named barrier's member count";
+    BarrierLeave "barrier_leave" () -> to(BOOL), "leaves the joined named barrier; 1 if it was the last member";
+    BarrierInit "barrier_init" (is(I32)) -> Ret::None, "clears a named barrier's signals";
+    BarrierMembers "barrier_members" (is(I32), is(U32)) -> Ret::None, "sets a named barrier's member count";
     BarrierJoin "barrier_join" (is(I32)) -> Ret::None, "joins a named barrier";
     BarrierState "barrier_state" (is(I32)) -> to(U32), "signal and member counts of a barrier";
     GetReg "getreg" (is(U32)) -> to(U32), "a hardware register";

@@ -122,7 +122,7 @@ impl<'a> Timeline<'a> {
         dispatch.check()?;
         let mut group = Group::new(dispatch, &prepared.memory);
         if dispatch.workgroups() > 0 {
-            group.start(dispatch.workgroup(0));
+            group.start(0);
         }
         let mut order: Vec<usize> = (0..group.slots.len()).collect();
         dispatch.schedule.arrange(&mut order);

@@ -14,6 +14,8 @@ pub struct Shape {
     pub grid: [u32; 3],
     /// Work-items per workgroup in each dimension.
     pub block: [u32; 3],
+    /// Workgroups of a cluster per dimension; without them, those that the kernel was compiled for.
+    pub cluster: Option<[u32; 3]>,
     /// Dynamic LDS per workgroup in bytes, in addition to the descriptor's.
     pub dynamic_lds: u32,
     /// The global offset of OpenCL.
@@ -23,7 +25,7 @@ pub struct Shape {
 impl Shape {
     /// A launch with global offset 0.
     pub fn new(grid: [u32; 3], block: [u32; 3], dynamic_lds: u32) -> Shape {
-        Shape { grid, block, dynamic_lds, offset: [0; 3] }
+        Shape { grid, block, cluster: None, dynamic_lds, offset: [0; 3] }
     }
 
     /// Number of work-items in a dimension of the grid; the packet has 32 bits for it.

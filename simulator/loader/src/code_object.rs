@@ -14,6 +14,7 @@ use std::sync::Arc;
 use wavesim_engine::sched::dispatch::Registers;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, Descriptor};
+use wavesim_machine::state::barrier::NAMED_BARRIERS;
 
 /// The reason why a file is not a code object with the requested kernel.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +74,8 @@ pub struct Kernel {
     pub args: Option<Vec<Arg>>,
     /// The required workgroup size, if the metadata specifies one (`.reqd_workgroup_size`).
     pub block: Option<[u32; 3]>,
+    /// The workgroups of a cluster per dimension, if the metadata specifies them (`.cluster_dims`).
+    pub cluster: Option<[u32; 3]>,
     /// The maximum number of work-items per workgroup, if specified (`.max_flat_workgroup_size`).
     pub max_items: Option<u32>,
     /// `.vgpr_count` and `.sgpr_count` of the metadata, if specified.
@@ -113,6 +116,14 @@ impl Kernel {
     /// The wave size.
     pub fn wave_size(&self) -> u32 {
         if self.descriptor.has(descriptor::WAVEFRONT_SIZE32) { 32 } else { 64 }
+    }
+
+    /// Number of named barriers of a workgroup: the descriptor's, or all where it has no number.
+    pub fn named_barriers(&self) -> u32 {
+        match self.arch.facts().descriptor.named_barriers {
+            true => 4 * self.descriptor.get(descriptor::NAMED_BARRIERS),
+            false => NAMED_BARRIERS as u32,
+        }
     }
 
     /// Number of registers per wave. The descriptor stores VGPRs in granules of the architecture; the
@@ -431,6 +442,8 @@ impl CodeObject {
             descriptor,
             args: found.map(|found| found.args.clone()),
             block: found.and_then(|found| found.block),
+            // LLVM writes 0 for "no clusters".
+            cluster: found.and_then(|found| found.cluster).filter(|dims| !dims.contains(&0)),
             max_items: found.and_then(|found| found.max_items),
             counts: found.map_or([None; 2], |found| [found.vgprs, found.sgprs]),
             kernarg_size,

@@ -113,8 +113,10 @@ pub fn prepare(
         memory,
         shape: Shape {
             grid: [unit.groups, 1, 1],
+            cluster: [1; 3],
             block: [unit.waves * machine.lanes.count(), 1, 1],
             wave_size: machine.lanes.count(),
+            named_barriers: 0,
             lds_bytes: 0,
             scratch_bytes: 0,
             registers: Registers { vgprs: machine.vector.count, ..Registers::ALL },

@@ -27,6 +27,9 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Work-items per workgroup in each dimension.
     pub block: [u32; 3],
+    /// Workgroups of a cluster per dimension; without them, those that the kernel was compiled for.
+    #[serde(default)]
+    pub cluster: Option<[u32; 3]>,
     /// Dynamic LDS per workgroup in bytes, in addition to the kernel's static LDS.
     #[serde(default)]
     pub dynamic_lds: u32,
@@ -262,7 +265,8 @@ pub fn load(
     let object = files.read(&folder.join(code), files::MAX_FILE).with_context(|| format!("code {target}"))?;
     let kernel = kernel(&object, &target, &launch.kernel).with_context(|| code.clone())?;
     let request = request(&launch, &folder, files, global_bytes)?;
-    let prepared = request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?;
+    let memory = Memory::with_guard(global_bytes, guard)?;
+    let prepared = request.prepare_clusters(&kernel, memory, launch.cluster)?;
     if let Some(e) = launch.expected.iter().find(|e| prepared.buffer(&e.arg).is_none()) {
         let names = prepared.buffers.iter().map(|b| b.name.as_str());
         let hint = nearest(&e.arg, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
@@ -319,8 +323,8 @@ pub fn parse(text: &str, wanted: &TargetSelection) -> Result<(Launch, String)> {
 }
 
 /// The keys of a description. Other keys are ignored as notes, unless they resemble one of these.
-const KEYS: [&str; 9] =
-    ["schema", "kernel", "grid", "block", "dynamic_lds", "args", "expected", "code", "per_target"];
+const KEYS: [&str; 10] =
+    ["schema", "kernel", "grid", "block", "cluster", "dynamic_lds", "args", "expected", "code", "per_target"];
 
 fn check_keys<'k>(keys: impl Iterator<Item = &'k String>) -> Result<()> {
     for key in keys.filter(|k| !KEYS.contains(&k.as_str())) {

@@ -127,6 +127,8 @@ pub(super) struct KernelMetadata {
     pub(super) args: Vec<Arg>,
     #[serde(rename = ".reqd_workgroup_size")]
     pub(super) block: Option<[u32; 3]>,
+    #[serde(rename = ".cluster_dims")]
+    pub(super) cluster: Option<[u32; 3]>,
     #[serde(rename = ".max_flat_workgroup_size")]
     pub(super) max_items: Option<u32>,
     #[serde(rename = ".vgpr_count")]

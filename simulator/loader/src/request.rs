@@ -79,6 +79,9 @@ pub enum LaunchError {
         "a workgroup of {block:?} work-items: the kernel was compiled for at most {max_items} (.max_flat_workgroup_size)"
     )]
     Items { block: [u32; 3], max_items: u32 },
+    /// The kernel was compiled for other clusters.
+    #[error("clusters of {given:?} workgroups: the kernel was compiled for {compiled:?} (.cluster_dims)")]
+    Cluster { given: [u32; 3], compiled: [u32; 3] },
     /// The workgroup needs more LDS than is available.
     #[error("{0} bytes of LDS: a workgroup has at most {max}", max = wavesim_engine::sched::dispatch::MAX_LDS)]
     Lds(u64),
@@ -233,7 +236,17 @@ fn empty_kernarg(kernel: &Kernel) -> Result<Vec<u8>, LaunchError> {
 
 impl Request {
     /// Loads the image, allocates and fills the arguments, and describes the launch.
-    pub fn prepare(&self, kernel: &Kernel, mut memory: Memory) -> Result<Prepared, LaunchError> {
+    pub fn prepare(&self, kernel: &Kernel, memory: Memory) -> Result<Prepared, LaunchError> {
+        self.prepare_clusters(kernel, memory, None)
+    }
+
+    /// As [`Request::prepare`], with this number of workgroups per dimension of a cluster.
+    pub fn prepare_clusters(
+        &self,
+        kernel: &Kernel,
+        mut memory: Memory,
+        cluster: Option<[u32; 3]>,
+    ) -> Result<Prepared, LaunchError> {
         let code = kernel.image.load(&mut memory)?;
         let mut buffers = Vec::new();
         let (kernarg, local) = explicit_kernarg(kernel, &self.args, &mut |name, array| {
@@ -250,7 +263,7 @@ impl Request {
             return Err(LaunchError::DuplicateName(pair[0].to_string()));
         }
         let dynamic_lds = self.dynamic_lds.max(local);
-        let shape = abi::Shape::new(self.grid, self.block, dynamic_lds);
+        let shape = abi::Shape { cluster, ..abi::Shape::new(self.grid, self.block, dynamic_lds) };
         let prepared = finish(kernel, code, kernarg, &shape, memory)?;
         Ok(Prepared { buffers, ..prepared })
     }
@@ -385,14 +398,22 @@ pub fn shape(
     if let Some(max_items) = kernel.max_items.filter(|max| items > *max as u64) {
         return Err(LaunchError::Items { block: shape.block, max_items });
     }
+    let cluster = match (shape.cluster, kernel.cluster) {
+        (Some(given), Some(compiled)) if given != compiled => {
+            return Err(LaunchError::Cluster { given, compiled });
+        }
+        (given, compiled) => given.or(compiled).unwrap_or([1; 3]),
+    };
     let text = kernel.text.0;
     let dynamic_stack = if kernel.descriptor.has(descriptor::DYNAMIC_STACK) { DYNAMIC_STACK } else { 0 };
     let scratch = kernel.private_segment().max(dynamic_stack);
     let preloaded = preloaded(kernel, kernarg);
     Ok(Shape {
         grid: shape.grid,
+        cluster,
         block: shape.block,
         wave_size: kernel.wave_size(),
+        named_barriers: kernel.named_barriers(),
         lds_bytes: round_lds(kernel.group_segment())?.saturating_add(shape.dynamic_lds),
         scratch_bytes: scratch.checked_next_multiple_of(4).unwrap_or(!3),
         registers: kernel.registers(),

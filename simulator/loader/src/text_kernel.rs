@@ -8,6 +8,7 @@ use isa_spec::source::SourceMap;
 use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
 use wavesim_machine::exec::program::{Program, TooLarge};
 use wavesim_machine::memory::{AllocError, Memory};
+use wavesim_machine::state::barrier::NAMED_BARRIERS;
 pub use wavesim_text::Options;
 use wavesim_text::header::{Abi, Arg};
 use wavesim_text::{self as text, TextKernel};
@@ -83,8 +84,10 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
     let scratch_bytes = header.scratch.unwrap_or_else(|| default(Space::Scratch, DEFAULT_SCRATCH));
     let shape = Shape {
         grid: header.global.0,
+        cluster: header.cluster,
         block: header.local.0,
         wave_size: kernel.wave,
+        named_barriers: NAMED_BARRIERS as u32,
         lds_bytes,
         scratch_bytes: scratch_bytes.checked_next_multiple_of(4).unwrap_or(!3),
         registers: Registers::ALL,

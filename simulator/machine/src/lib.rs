@@ -11,7 +11,7 @@ pub use wavesim_state::{fault, memory};
 
 /// The state of a wave and of its workgroup.
 pub mod state {
-    pub use wavesim_state::{ALL_VGPRS, Half, LaneVec, VGPRS, Wave, Workgroup};
+    pub use wavesim_state::{ALL_VGPRS, ClusterPlace, Half, LaneVec, VGPRS, Wave, Workgroup};
     pub use wavesim_state::{barrier, host, wave};
 }
 

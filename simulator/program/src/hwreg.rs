@@ -5,6 +5,7 @@
 use isa_spec::tables::ArchTable;
 use std::sync::LazyLock;
 use wavesim_isa::arch::Arch;
+use wavesim_state::barrier::CLUSTER_INDEX;
 use wavesim_state::memory::{PRIVATE_BASE, SHARED_BASE};
 use wavesim_state::{Wave, Workgroup};
 
@@ -19,6 +20,10 @@ enum HwReg {
     HwId2,
     Cycles,
     CyclesHigh,
+    /// IB_STS2: where the workgroup is in its cluster.
+    Cluster,
+    ExceptionFlags,
+    SchedulingMode,
 }
 
 /// Names in the XML, over all architectures.
@@ -36,6 +41,9 @@ const NAMES: &[(&str, HwReg)] = &[
     ("hw_reg_shader_cycles", HwReg::Cycles),
     ("hw_reg_shader_cycles_lo", HwReg::Cycles),
     ("hw_reg_shader_cycles_hi", HwReg::CyclesHigh),
+    ("hw_reg_ib_sts2", HwReg::Cluster),
+    ("hw_reg_wave_excp_flag_user", HwReg::ExceptionFlags),
+    ("hw_reg_wave_sched_mode", HwReg::SchedulingMode),
 ];
 
 /// Registers by architecture and register number (6 bits).
@@ -63,22 +71,42 @@ pub fn get(arch: Arch, wave: &Wave, group: &Workgroup, instructions: u64, number
     match register {
         HwReg::Mode => wave.mode,
         HwReg::Status => fixed_status(arch, wave, group),
-        HwReg::StatePriv => ((group.barrier(0).completed != wave.passed[0]) as u32) << 2,
+        HwReg::StatePriv => state_priv(wave, group),
         HwReg::ShMemBases => (PRIVATE_BASE >> 48) as u32 | ((SHARED_BASE >> 48) as u32) << 16,
         // WAVE_ID is the slot in the SIMD; the wave's index in its workgroup stands in for it.
         HwReg::HwId1 => wave.id & 0x1f,
         HwReg::HwId2 => 0,
         HwReg::Cycles => instructions as u32,
         HwReg::CyclesHigh => (instructions >> 32) as u32,
+        HwReg::Cluster => group.cluster().map_or(0, |place| place.id << 6 | place.index() << 21),
+        HwReg::ExceptionFlags => wave.exception_flags,
+        HwReg::SchedulingMode => wave.scheduling_mode,
     }
 }
 
-/// Writes a whole register. Programs can write MODE only; other registers are the trap handler's, or
-/// read-only.
+/// Writes a whole register. Other registers than these are the trap handler's, or read-only.
 pub fn set(arch: Arch, wave: &mut Wave, number: u32, value: u32) {
-    if NUMBERS[arch as usize][number as usize & 63] == Some(HwReg::Mode) {
-        wave.mode = value;
+    match NUMBERS[arch as usize][number as usize & 63] {
+        Some(HwReg::Mode) => wave.mode = value & arch.facts().float.mode_bits,
+        Some(HwReg::ExceptionFlags) => wave.exception_flags = value,
+        Some(HwReg::SchedulingMode) => wave.scheduling_mode = value,
+        _ => {}
     }
+}
+
+/// Returns STATE_PRIV without SCC: barriers that have completed and that the wave has not waited for, and the number
+/// of the named barrier that it has joined (CDNA5 manual, *STATE_PRIV register*).
+fn state_priv(wave: &Wave, group: &Workgroup) -> u32 {
+    const BARRIER_COMPLETE: u32 = 2;
+    const NAMED_BARRIER_COMPLETE: u32 = 3;
+    const NAMED_BARRIER_ID: u32 = 4;
+    const CLUSTER_BARRIER_COMPLETE: u32 = 16;
+    let is_complete = |index: usize| (group.barrier(index).completed != wave.passed[index]) as u32;
+    let named = if wave.joined == 0 { 0 } else { is_complete(wave.joined as usize) };
+    is_complete(0) << BARRIER_COMPLETE
+        | named << NAMED_BARRIER_COMPLETE
+        | wave.joined << NAMED_BARRIER_ID
+        | is_complete(CLUSTER_INDEX) << CLUSTER_BARRIER_COMPLETE
 }
 
 /// Returns STATUS: properties of the wave, and copies of state held elsewhere.
@@ -101,17 +129,20 @@ fn fixed_status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
     (group.is_multi_wave() as u32) << IN_WG | 1 << VALID | (wave64 as u32) << WAVE64
 }
 
-/// Returns the result of S_GET_BARRIER_STATE.
-pub fn barrier_state(group: &Workgroup, barrier: i32) -> u32 {
+/// Returns the result of S_GET_BARRIER_STATE. [26:24] is the number of named barriers in units of 4 where the kernel
+/// descriptor states it (CDNA5 manual).
+pub fn barrier_state(arch: Arch, group: &Workgroup, barrier: i32) -> u32 {
     let Some(index) = Workgroup::index(barrier) else { return 0 };
     let state = group.barrier(index);
     let valid = (state.members > 0) as u32;
-    valid | (state.members & 0x7f) << 4 | (state.signals & 0x7f) << 16
+    let named = if arch.facts().descriptor.named_barriers { group.named_barriers().div_ceil(4) } else { 0 };
+    valid | (state.members & 0x7f) << 4 | (state.signals & 0x7f) << 16 | named << 24
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wavesim_state::ClusterPlace;
 
     #[test]
     fn numbers_depend_on_the_architecture() {
@@ -144,6 +175,29 @@ mod tests {
         // Bits [15:0] are the private base.
         assert_eq!((get(Arch::Rdna3, 15) as u64 & 0xffff) << 48, PRIVATE_BASE);
         assert_eq!((get(Arch::Rdna3, 15) as u64 >> 16) << 48, SHARED_BASE);
+    }
+
+    #[test]
+    fn a_cluster_is_in_ib_sts2() {
+        let mut group = Workgroup::new(2);
+        let get = |wave: &Wave, group: &Workgroup, number| get(Arch::Cdna5, wave, group, 0, number);
+        let mut wave = Wave::new(32);
+        assert_eq!(get(&wave, &group, 28), 0, "in no cluster");
+        let place = ClusterPlace { id: 3, position: [0; 3], workgroup: [1, 1, 0], size: [2, 2, 1] };
+        group.set_cluster(place);
+        assert_eq!(get(&wave, &group, 28), 3 << 6 | 3 << 21);
+        (0..4).for_each(|_| _ = group.signal(CLUSTER_INDEX));
+        wave.joined = 5;
+        assert_eq!(get(&wave, &group, 4), 1 << 16 | 5 << 4);
+    }
+
+    #[test]
+    fn reserved_bits_of_mode_stay_zero() {
+        let mut wave = Wave::new(32);
+        set(Arch::Cdna5, &mut wave, 1, u32::MAX);
+        assert_eq!(wave.mode, 0x0f8f_f0ff);
+        set(Arch::Cdna5, &mut wave, 18, 0x55);
+        assert_eq!(get(Arch::Cdna5, &wave, &Workgroup::new(1), 0, 18), 0x55);
     }
 
     #[test]

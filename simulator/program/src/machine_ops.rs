@@ -6,6 +6,7 @@ use isa_spec::pcode::builtins::Control;
 use wavesim_isa::arch::Arch;
 use wavesim_rt::control::{barrier, index};
 use wavesim_rt::{MachineOps, barriers, hints};
+use wavesim_state::barrier::CLUSTER_BARRIER;
 use wavesim_state::event::Event;
 use wavesim_state::fault::FaultKind;
 use wavesim_state::{Wave, Workgroup};
@@ -42,24 +43,32 @@ pub fn control(
         Control::GwsUnsupported => {
             return Err(Event::fault(FaultKind::Unimplemented, "global wave sync is not supported"));
         }
-        Control::SendMsgRtn => return Ok(message(a as u32, instructions)),
+        Control::SendMsgRtn => return Ok(message(arch, group, a as u32, instructions)),
         Control::GetReg => return Ok(hwreg::get(arch, wave, group, instructions, a as u32) as u128),
         Control::SetReg => hwreg::set(arch, wave, a as u32, b as u32),
-        Control::BarrierState => return Ok(hwreg::barrier_state(group, a as u32 as i32) as u128),
+        Control::BarrierState => return Ok(hwreg::barrier_state(arch, group, a as u32 as i32) as u128),
         Control::BarrierLeave => {
             let joined = std::mem::take(&mut wave.joined) as usize;
-            if joined != 0 {
-                group.leave(joined);
+            if joined == 0 {
+                return Ok(0);
             }
-            return Ok((joined != 0) as u128);
+            group.leave(joined);
+            return Ok((group.barrier(joined).members == 0) as u128);
         }
         barriers!() => return Ok(barrier(wave, group, builtin, a as u32)? as u128),
-        // Barrier 0 is the workgroup's own, of which every wave is a member from the start.
+        // Index 0 is the workgroup's own, of which every wave is a member from the start. The pseudocode calls
+        // these with the numbers of named barriers only.
         Control::BarrierInit => {
             if let Some(index @ 1..) = index(group, a as u32) {
-                group.init(index, b as u32);
+                group.init(index);
             }
         }
+        Control::BarrierMembers => {
+            if let Some(index @ 1..) = index(group, a as u32) {
+                group.set_members(index, b as u32);
+            }
+        }
+        Control::BarrierJoin if a == 0 => wave.joined = 0,
         Control::BarrierJoin => {
             if let Some(index @ 1..) = index(group, a as u32) {
                 wave.joined = index as u32;
@@ -70,16 +79,22 @@ pub fn control(
     Ok(0)
 }
 
-/// Returns the answer to S_SENDMSG_RTN (RDNA4 manual, *Send Message Types*). There is no doorbell, trap
+/// Returns the answer to S_SENDMSG_RTN (RDNA4 and CDNA5 manuals, *Send Message Types*). There is no doorbell, trap
 /// handler or second shader engine.
-fn message(number: u32, instructions: u64) -> u128 {
+fn message(arch: Arch, group: &Workgroup, number: u32, instructions: u64) -> u128 {
     const RTN_GET_REALTIME: u32 = 0x83;
-    if number == RTN_GET_REALTIME { instructions as u128 } else { 0 }
+    const RTN_GET_CLUSTER_BARRIER_STATE: u32 = 0x88;
+    match number {
+        RTN_GET_REALTIME => instructions as u128,
+        RTN_GET_CLUSTER_BARRIER_STATE => hwreg::barrier_state(arch, group, CLUSTER_BARRIER) as u128,
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wavesim_state::ClusterPlace;
 
     fn call(wave: &mut Wave, group: &mut Workgroup, builtin: Control, number: i32) -> Result<u128, Event> {
         control(Arch::Rdna4, wave, group, 0, builtin, &[number as u32 as u128, 2])
@@ -127,16 +142,53 @@ mod tests {
         let mut wave = Wave::new(32);
         assert!(matches!(call(&mut wave, &mut group, Control::BarrierSignal, 3), Err(Event::Fault(_))));
         call(&mut wave, &mut group, Control::BarrierInit, 3).unwrap();
+        call(&mut wave, &mut group, Control::BarrierMembers, 3).unwrap();
         call(&mut wave, &mut group, Control::BarrierJoin, 3).unwrap();
         assert_eq!(call(&mut wave, &mut group, Control::BarrierSignalIsFirst, 3), Ok(1));
-        assert_eq!(call(&mut wave, &mut group, Control::BarrierLeave, 0), Ok(1));
-        assert_eq!(call(&mut wave, &mut group, Control::BarrierLeave, 0), Ok(0));
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierLeave, 0), Ok(0), "not the last member");
         assert_eq!(group.barrier(3).completed, 1, "the one left has signalled");
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierLeave, 0), Ok(0), "of no barrier");
+        call(&mut wave, &mut group, Control::BarrierJoin, 3).unwrap();
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierLeave, 0), Ok(1), "the last one");
     }
 
     #[test]
     fn messages_return_values() {
-        assert_eq!(message(0x83, 42), 42);
-        assert_eq!(message(0x80, 42), 0);
+        let group = Workgroup::new(2);
+        assert_eq!(message(Arch::Rdna4, &group, 0x83, 42), 42);
+        assert_eq!(message(Arch::Rdna4, &group, 0x80, 42), 0);
+    }
+
+    #[test]
+    fn a_wave_waits_for_the_named_barrier_that_it_has_joined() {
+        let mut group = Workgroup::new(2);
+        group.set_named_barriers(16, true);
+        let mut wave = Wave::new(32);
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierWait, 3), Ok(0), "none is joined");
+        call(&mut wave, &mut group, Control::BarrierJoin, 2).unwrap();
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierWait, 3), Err(Event::BarrierWait(2)));
+        call(&mut wave, &mut group, Control::BarrierJoin, 0).unwrap();
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierWait, 2), Ok(0));
+    }
+
+    #[test]
+    fn barriers_beyond_those_of_the_kernel_do_nothing() {
+        let mut group = Workgroup::new(2);
+        group.set_named_barriers(4, true);
+        let mut wave = Wave::new(32);
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierSignal, 5), Ok(0));
+        call(&mut wave, &mut group, Control::BarrierJoin, 5).unwrap();
+        assert_eq!(wave.joined, 0);
+    }
+
+    #[test]
+    fn the_cluster_barrier_reports_its_state() {
+        let mut group = Workgroup::new(1);
+        let place = ClusterPlace { id: 1, position: [0; 3], workgroup: [0; 3], size: [3, 1, 1] };
+        group.set_cluster(place);
+        let mut wave = Wave::new(32);
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierSignal, -3), Ok(1));
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierWait, -3), Err(Event::BarrierWait(17)));
+        assert_eq!(message(Arch::Cdna5, &group, 0x88, 0), 1 | 3 << 4 | 1 << 16 | 4 << 24);
     }
 }

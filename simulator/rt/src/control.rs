@@ -69,20 +69,30 @@ pub fn barrier(wave: &mut Wave, group: &mut Workgroup, builtin: Control, number:
         Control::BarrierSignal | Control::BarrierSignalIsFirst => {
             index(group, number).map_or(Ok(0), |index| signal(group, index))
         }
-        Control::BarrierWait => index(group, number).map_or(Ok(0), |index| Err(Event::BarrierWait(index))),
+        Control::BarrierWait => {
+            waited_for(wave, group, number).map_or(Ok(0), |index| Err(Event::BarrierWait(index)))
+        }
         _ => Ok(0),
     }
 }
 
-/// Returns the index of a barrier; `None` if the workgroup has a single wave and thus no barriers.
+/// Returns the index of a barrier that the workgroup has.
 pub fn index(group: &Workgroup, number: u32) -> Option<usize> {
-    Workgroup::index(number as i32).filter(|_| group.is_multi_wave())
+    group.own_index(number as i32)
+}
+
+/// Returns the index of the barrier that S_BARRIER_WAIT waits for. On CDNA 5, any named barrier stands for the one
+/// that the wave has joined (manual, *S_BARRIER_WAIT*).
+#[inline(always)]
+fn waited_for(wave: &Wave, group: &Workgroup, number: u32) -> Option<usize> {
+    index(group, if number as i32 >= 0 && group.joins() { wave.joined } else { number })
 }
 
 #[inline]
 fn signal(group: &mut Workgroup, index: usize) -> Result<u32, Event> {
     if group.barrier(index).members == 0 {
-        let message = format!("barrier {index} has no members: S_BARRIER_INIT sets their number");
+        let message =
+            format!("barrier {index} has no members: M0[22:16] of S_BARRIER_INIT sets their number");
         return Err(Event::fault(FaultKind::Other, message));
     }
     Ok(group.signal(index) as u32)

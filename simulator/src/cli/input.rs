@@ -139,6 +139,9 @@ pub struct CallArgs {
     /// Work-items in a workgroup
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dimensions)]
     pub block: Option<Dimensions>,
+    /// Workgroups in a cluster (CDNA 5)
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dimensions)]
+    pub cluster: Option<Dimensions>,
     /// Next argument of the kernel (repeatable; `wavesim run --help` has the syntax)
     #[arg(long = "arg", value_name = "SPEC")]
     pub args: Vec<String>,
@@ -289,8 +292,11 @@ impl KernelArgs {
 
     fn reject_launch_options(&self, why: &str) -> anyhow::Result<()> {
         let call = &self.call;
-        if call.kernel.is_some() || call.grid.is_some() || call.block.is_some() || !call.args.is_empty() {
-            bail!("--kernel, --grid, --block and --arg are for code objects and assembly files; {why}");
+        let sizes = [call.grid, call.block, call.cluster];
+        if call.kernel.is_some() || sizes.iter().any(Option::is_some) || !call.args.is_empty() {
+            bail!(
+                "--kernel, --grid, --block, --cluster and --arg are for code objects and assembly files; {why}"
+            );
         }
         Ok(())
     }
@@ -452,7 +458,8 @@ impl KernelArgs {
         let grid = call.grid.map_or([1; 3], |d| d.0);
         let shape = block.unwrap_or([1; 3]);
         let request = Request { grid, block: shape, dynamic_lds: 0, args: list, outputs: named };
-        let prepared = request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?;
+        let (memory, cluster) = (Memory::with_guard(global_bytes, guard)?, call.cluster.map(|d| d.0));
+        let prepared = request.prepare_clusters(&kernel, memory, cluster)?;
         // Errors in the arguments take precedence over these.
         if call.grid.is_none() {
             bail!("--grid X[,Y[,Z]] is missing: the number of workgroups");

@@ -17,6 +17,7 @@ use wavesim_debug::stop::Stop;
 use wavesim_debug::view;
 use wavesim_engine::sched::group::Status;
 use wavesim_machine::exec::effects::{File, register_name};
+use wavesim_machine::state::barrier::CLUSTER_INDEX;
 use wavesim_machine::state::wave::M0;
 
 /// Minimum width, in columns, for the map of lanes.
@@ -200,6 +201,9 @@ fn draw_waves(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
             let line = Line::from(match timeline.status(at) {
                 Status::Running => format!("{mark}{at:>2} {place}"),
                 Status::Waiting(0) => format!("{mark}{at:>2} {place:<9} at the barrier"),
+                Status::Waiting(CLUSTER_INDEX) => {
+                    format!("{mark}{at:>2} {place:<9} at the cluster's barrier")
+                }
                 Status::Waiting(barrier) => format!("{mark}{at:>2} {place:<9} at barrier {barrier}"),
                 Status::Ended => format!("{mark}{at:>2} ended"),
             });

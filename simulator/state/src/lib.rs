@@ -13,7 +13,7 @@ pub mod host;
 pub mod memory;
 pub mod wave;
 
-pub use barrier::Workgroup;
+pub use barrier::{ClusterPlace, Workgroup};
 pub use context::Context;
 pub use event::Event;
 pub use file::Half;

@@ -1,6 +1,6 @@
 //! One wave: registers, lane masks, program counter.
 
-use super::barrier::NAMED_BARRIERS;
+use super::barrier::BARRIERS;
 use super::file::{Files, Half, UNWRITTEN};
 pub use super::file::{LANE_VECS, NO_DENORMALS};
 #[cfg(target_arch = "x86_64")]
@@ -108,6 +108,10 @@ pub struct Wave {
     pub pc: u64,
     /// The MODE register.
     pub mode: u32,
+    /// The register EXCP_FLAG_USER. No instruction raises a flag.
+    pub exception_flags: u32,
+    /// The register SCHED_MODE.
+    pub scheduling_mode: u32,
     /// Index in the workgroup.
     pub id: u32,
     /// Coordinates of its workgroup in the grid: x, y, z.
@@ -117,7 +121,7 @@ pub struct Wave {
     /// The named barrier that the wave has joined; 0 for none.
     pub joined: u32,
     /// For each barrier, the number of completions that this wave has passed (see `state::barrier`).
-    pub passed: [u32; NAMED_BARRIERS + 1],
+    pub passed: [u32; BARRIERS],
 }
 
 impl Wave {
@@ -138,11 +142,13 @@ impl Wave {
             scc: 0,
             pc: 0,
             mode: 0xf0,
+            exception_flags: 0,
+            scheduling_mode: 0,
             id: 0,
             workgroup: [0; 3],
             code_base: 0,
             joined: 0,
-            passed: [0; NAMED_BARRIERS + 1],
+            passed: [0; BARRIERS],
         };
         (0..halves).for_each(|half| wave.vectors.vecs_and_flags(half).1[..ALL_VGPRS].fill(INITIAL));
         wave.set_exec(u64::MAX);
@@ -157,8 +163,9 @@ impl Wave {
         self.scc = 0;
         self.pc = 0;
         self.mode = 0xf0;
+        (self.exception_flags, self.scheduling_mode) = (0, 0);
         self.joined = 0;
-        self.passed = [0; NAMED_BARRIERS + 1];
+        self.passed = [0; BARRIERS];
         self.vgprs = VGPRS as u32;
         self.set_exec(exec);
     }

@@ -22,6 +22,8 @@ pub struct Header {
     pub local: ([u32; 3], usize),
     /// Number of workgroups, and the number of dimensions given.
     pub global: ([u32; 3], usize),
+    /// Workgroups of a cluster per dimension; all 1 without clusters.
+    pub cluster: [u32; 3],
     /// The wave size, if specified.
     pub wave: Option<u32>,
     /// The architecture, if specified.
@@ -64,7 +66,7 @@ impl Arg {
     }
 }
 
-const KEYS: [&str; 8] = ["local", "global", "wave", "arch", "abi", "lds", "scratch", "const"];
+const KEYS: [&str; 9] = ["local", "global", "cluster", "wave", "arch", "abi", "lds", "scratch", "const"];
 const FUNCTIONS: [&str; 5] = ["repeat", "arange", "rand", "file", "npy"];
 
 /// Parses the header line by line; parsing continues after errors.
@@ -85,6 +87,7 @@ impl<'a> HeaderParser<'a> {
             args: Vec::new(),
             local: ([1; 3], 1),
             global: ([1; 3], 1),
+            cluster: [1; 3],
             wave: None,
             arch: None,
             abi: Abi::Text,
@@ -147,6 +150,7 @@ impl<'a> HeaderParser<'a> {
         match name {
             "local" => self.header.local = self.dimensions(cursor, "a workgroup's size")?,
             "global" => self.header.global = self.dimensions(cursor, "the number of workgroups")?,
+            "cluster" => self.header.cluster = self.dimensions(cursor, "the size of a cluster")?.0,
             "wave" => {
                 let span = cursor.rest_span();
                 self.header.wave = match cursor.integer(&self.header.constants, 1, "a wave's size")? {

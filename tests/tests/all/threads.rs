@@ -32,6 +32,8 @@ fn run(program: &Program, threads: usize, data: &mut [u64; 8]) {
     unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), 64, true) }.unwrap();
     let shape = Shape {
         grid: [16, 1, 1],
+        cluster: [1; 3],
+        named_barriers: 16,
         block: [64, 1, 1],
         wave_size: 32,
         lds_bytes: 0,

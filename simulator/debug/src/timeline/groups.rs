@@ -4,10 +4,11 @@
 
 use super::tracked::Tracked;
 use super::{Timeline, tracked};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use wavesim_engine::observe::Observer;
 use wavesim_engine::sched::group::{Group, Status};
+use wavesim_machine::state::barrier::Barrier;
 
 /// Number of steps after which a newly started workgroup is suspended.
 const FIRST_SLICE: u64 = 1 << 20;
@@ -42,13 +43,16 @@ pub(crate) struct Groups<'a> {
     steps: u64,
     /// Number of steps after which it is suspended.
     slice: u64,
+    /// The barriers of clusters whose workgroups have run, by the index of the cluster. The running workgroup has
+    /// the present state of its own.
+    clusters: BTreeMap<u64, Barrier>,
 }
 
 impl Groups<'_> {
     /// Creates the state in which the first workgroup runs.
     pub fn new(cooperative: bool) -> Self {
         let slice = if cooperative { NEXT_SLICE } else { FIRST_SLICE };
-        Groups { started: 1, suspended: VecDeque::new(), steps: 0, slice }
+        Groups { started: 1, suspended: VecDeque::new(), steps: 0, slice, clusters: BTreeMap::new() }
     }
 
     /// Returns the number of steps until the running workgroup is suspended.
@@ -91,29 +95,70 @@ impl<'a> Timeline<'a> {
         self.groups.steps += steps;
         if self.group.slots.iter().all(|s| s.status == Status::Ended) {
             observer.group_ended(self.workgroup());
+            self.leave_cluster();
             if self.can_start() {
                 self.start_group(observer);
             } else {
                 self.resume_suspended(observer);
             }
+            self.skip_waiting(observer);
             return;
         }
         let switch = match replay {
             true => self.switches.binary_search(&self.time).is_ok(),
-            false => self.may_switch && self.groups.steps >= self.groups.slice,
+            false => self.waits_for_cluster() || self.may_switch && self.groups.steps >= self.groups.slice,
         };
         if switch && (self.can_start() || !self.groups.suspended.is_empty()) {
             if !replay {
                 self.switches.push(self.time);
             }
             self.park(observer);
+            self.skip_waiting(observer);
+        }
+    }
+
+    /// Runs another workgroup as long as the running one waits for its cluster, unless all of them wait.
+    fn skip_waiting(&mut self, observer: &mut dyn Observer) {
+        for _ in 0..self.groups.suspended.len() {
+            if !self.waits_for_cluster() {
+                break;
+            }
+            self.park(observer);
         }
     }
 
     fn can_start(&self) -> bool {
+        // All workgroups of a cluster run together.
+        let within_cluster =
+            !self.groups.started.is_multiple_of(u64::from(self.dispatch.cluster_workgroups()));
         self.groups.started < self.dispatch.workgroups()
-            && self.groups.suspended.len()
-                <= self.dispatch.resident_bytes / SUSPENDED_PART / self.group.bytes().max(1)
+            && (within_cluster
+                || self.groups.suspended.len()
+                    <= self.dispatch.resident_bytes / SUSPENDED_PART / self.group.bytes().max(1))
+    }
+
+    /// Returns whether no wave of the running workgroup can run before others of its cluster have signalled.
+    fn waits_for_cluster(&self) -> bool {
+        self.group.waits_for_cluster() && (0..self.waves()).all(|wave| !self.can_run(wave))
+    }
+
+    fn cluster_index(&self) -> u64 {
+        self.group_index / u64::from(self.dispatch.cluster_workgroups())
+    }
+
+    /// Stores the state of the cluster's barrier, before another workgroup runs.
+    fn leave_cluster(&mut self) {
+        if self.group.shared.cluster().is_some() {
+            let index = self.cluster_index();
+            self.groups.clusters.insert(index, self.group.shared.cluster_barrier());
+        }
+    }
+
+    /// Gives the workgroup that runs now the state of its cluster's barrier.
+    fn enter_cluster(&mut self) {
+        if let Some(barrier) = self.groups.clusters.get(&self.cluster_index()) {
+            self.group.shared.take_cluster_barrier(*barrier);
+        }
     }
 
     /// Starts the next workgroup in place of the running one.
@@ -123,7 +168,8 @@ impl<'a> Timeline<'a> {
         self.groups.steps = 0;
         self.group_starts.truncate(self.group_index as usize);
         self.group_starts.push(self.time);
-        self.group.start(self.workgroup());
+        self.group.start(self.group_index);
+        self.enter_cluster();
         observer.group_started(self.workgroup(), self.waves());
         self.tracked.fill(tracked::at_start(self.prepared));
         self.turn = self.first_turn();
@@ -132,6 +178,7 @@ impl<'a> Timeline<'a> {
     /// Parks the running workgroup, and starts or resumes another one.
     fn park(&mut self, observer: &mut dyn Observer) {
         observer.group_parked(self.workgroup());
+        self.leave_cluster();
         let starts = self.can_start();
         // A resumed workgroup brings its own state, so a copy suffices there.
         let group = match starts {
@@ -160,6 +207,7 @@ impl<'a> Timeline<'a> {
             Err(shared) => shared.group.clone(),
         };
         self.group.executed = self.time;
+        self.enter_cluster();
         (self.groups.steps, self.groups.slice) = (0, NEXT_SLICE);
         observer.group_resumed(self.workgroup());
     }

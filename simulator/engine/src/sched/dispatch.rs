@@ -2,7 +2,7 @@
 //! several threads; long ones take turns as well.
 
 pub use super::cancel::INTERRUPT;
-use super::group::Group;
+use super::cluster::Cluster;
 use super::launch::SHORT_SLICE;
 pub use super::launch::{
     Budget, Dispatch, DispatchError, InitialState, Layout, MAX_LDS, MAX_SCRATCH, Progress, Registers,
@@ -22,11 +22,12 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
     dispatch.check().map_err(launch_fault)?;
     let total = dispatch.workgroups();
     let threads = if cfg!(feature = "threads") { dispatch.threads.max(1) } else { 1 };
-    let threads = (threads as u64).min(total.max(1)) as usize;
+    let clusters = total / u64::from(dispatch.cluster_workgroups());
+    let threads = (threads as u64).min(clusters.max(1)) as usize;
     let work = Work {
         dispatch,
         memory,
-        total,
+        total: clusters,
         threads,
         budget: Budget::new(dispatch.max_instructions),
         next: AtomicU64::new(0),
@@ -67,50 +68,47 @@ pub fn run_observed<O: Observer + ?Sized>(
         return (stats, Err(launch_fault(e)));
     }
     let budget = Budget::new(dispatch.max_instructions);
-    let (total, waves) = (dispatch.workgroups(), dispatch.waves() as usize);
-    let mut spare = Some(Group::new(dispatch, memory));
-    let resident = dispatch.resident_bytes / spare.as_ref().map_or(1, |group| group.bytes()).max(1);
-    let mut parked: VecDeque<Group<'_>> = VecDeque::new();
+    let groups = u64::from(dispatch.cluster_workgroups());
+    let (total, waves) = (dispatch.workgroups() / groups, u64::from(dispatch.waves()) * groups);
+    let mut spare = Some(Cluster::new(dispatch, memory));
+    let resident = dispatch.resident_bytes / spare.as_ref().map_or(1, |cluster| cluster.bytes()).max(1);
+    let mut parked: VecDeque<Cluster<'_>> = VecDeque::new();
     let mut first = dispatch.first_slice().min(OBSERVED_SLICE);
     let mut next = 0;
     loop {
-        let (mut group, slice) = if next < total && parked.len() < resident.max(1) {
-            let mut group = spare.take().unwrap_or_else(|| Group::new(dispatch, memory));
-            group.start(dispatch.workgroup(next));
+        let (mut cluster, slice) = if next < total && parked.len() < resident.max(1) {
+            let mut cluster = spare.take().unwrap_or_else(|| Cluster::new(dispatch, memory));
+            cluster.start(next);
             next += 1;
-            stats.waves += waves as u64;
-            observer.group_started(group.id, waves);
-            (group, first)
-        } else if let Some(group) = parked.pop_front() {
-            observer.group_resumed(group.id);
-            (group, NEXT_SLICE)
+            stats.waves += waves;
+            (cluster, first)
+        } else if let Some(cluster) = parked.pop_front() {
+            (cluster, NEXT_SLICE)
         } else {
             break;
         };
         // An observer's time counts the instructions of the whole dispatch.
-        group.executed = stats.instructions;
-        let before = group.executed;
-        let result = group.run_observed(&budget, slice, observer);
-        dispatch.count_instructions(group.executed - before);
-        stats.instructions = group.executed;
+        cluster.executed = stats.instructions;
+        let before = cluster.executed;
+        let result = cluster.run_observed(&budget, slice, observer);
+        dispatch.count_instructions(cluster.executed - before);
+        stats.instructions = cluster.executed;
         match result {
             Ok(true) => {
-                observer.group_ended(group.id);
-                dispatch.count_group();
-                spare = Some(group);
+                dispatch.count_cluster();
+                spare = Some(cluster);
             }
             Ok(false) => {
                 first = SHORT_SLICE;
-                observer.group_parked(group.id);
-                parked.push_back(group);
+                parked.push_back(cluster);
             }
             Err(fault) => {
-                dispatch.count_group();
+                dispatch.count_cluster();
                 return (stats, Err(fault));
             }
         }
     }
-    spare.into_iter().for_each(|group| group.recycle());
+    spare.into_iter().for_each(|cluster| cluster.recycle());
     (stats, Ok(()))
 }
 
@@ -133,13 +131,13 @@ fn launch_fault(e: DispatchError) -> Box<Fault> {
 struct Work<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
-    /// Number of workgroups.
+    /// Number of clusters; without clusters, of workgroups.
     total: u64,
     threads: usize,
     budget: Budget,
-    /// The next workgroup to start.
+    /// The next cluster to start.
     next: AtomicU64,
-    /// Index of the first workgroup known to have faulted. Those before it still finish, so that the reported
+    /// Index of the first cluster known to have faulted. Those before it still finish, so that the reported
     /// fault does not depend on the number of threads.
     first_faulty: AtomicU64,
     fault: Mutex<Option<(u64, Box<Fault>)>>,
@@ -154,12 +152,13 @@ impl<'a> Work<'a> {
     /// Runs workgroups until none are left; returns the number of instructions executed.
     fn run(&self) -> u64 {
         let mut executed = 0;
-        // Boxed, because workgroups are moved several times, which is a good part of the time of a short one.
-        let new = || Box::new(Group::new(self.dispatch, self.memory));
+        // A cluster has pointers to its workgroups, because moving these would take a good part of the time of a
+        // short one.
+        let new = || Cluster::new(self.dispatch, self.memory);
         let mut spare = Some(new());
-        let bytes = spare.as_ref().map_or(1, |group| group.bytes()).max(1);
+        let bytes = spare.as_ref().map_or(1, |cluster| cluster.bytes()).max(1);
         let resident = (self.dispatch.resident_bytes / self.threads / bytes).max(1);
-        let mut waiting: VecDeque<(u64, Box<Group<'a>>)> = VecDeque::new();
+        let mut waiting: VecDeque<(u64, Cluster<'a>)> = VecDeque::new();
         let mut first = self.dispatch.first_slice();
         let mut left = true;
         loop {
@@ -168,34 +167,35 @@ impl<'a> Work<'a> {
                 let index = self.next.fetch_add(1, Ordering::Relaxed);
                 left = index < self.total && index <= self.first_faulty.load(Ordering::Relaxed);
                 if left {
-                    let mut group = spare.take().unwrap_or_else(new);
-                    group.start(self.dispatch.workgroup(index));
-                    begun = Some((index, group, first));
+                    let mut cluster = spare.take().unwrap_or_else(new);
+                    cluster.start(index);
+                    begun = Some((index, cluster, first));
                 }
             }
-            let next = begun.or_else(|| waiting.pop_front().map(|(index, group)| (index, group, NEXT_SLICE)));
-            let Some((index, mut group, slice)) = next else {
-                spare.into_iter().for_each(|group| group.recycle());
+            let next =
+                begun.or_else(|| waiting.pop_front().map(|(index, cluster)| (index, cluster, NEXT_SLICE)));
+            let Some((index, mut cluster, slice)) = next else {
+                spare.into_iter().for_each(|cluster| cluster.recycle());
                 return executed;
             };
             if index > self.first_faulty.load(Ordering::Relaxed) {
                 continue;
             }
-            let before = group.executed;
-            let result = group.run(&self.budget, slice);
-            executed += group.executed - before;
-            self.dispatch.count_instructions(group.executed - before);
+            let before = cluster.executed;
+            let result = cluster.run(&self.budget, slice);
+            executed += cluster.executed - before;
+            self.dispatch.count_instructions(cluster.executed - before);
             match result {
                 Ok(false) => {
                     first = SHORT_SLICE;
-                    waiting.push_back((index, group));
+                    waiting.push_back((index, cluster));
                     continue;
                 }
                 Ok(true) => {}
                 Err(fault) => self.record(index, fault),
             }
-            self.dispatch.count_group();
-            spare = Some(group);
+            self.dispatch.count_cluster();
+            spare = Some(cluster);
         }
     }
 

@@ -22,6 +22,7 @@ use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::Workgroup;
+use wavesim_machine::state::barrier::CLUSTER_INDEX;
 
 /// The longest turn under a random schedule.
 const RANDOM_TURN: u64 = 64;
@@ -35,6 +36,17 @@ const COUNTING_INTERVAL: u32 = 16;
 
 /// Scratch of a workgroup up to this size is zeroed in place.
 const MAX_ZEROED_IN_PLACE: usize = 4 << 20;
+
+/// Why a workgroup stops running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// All of its waves have ended.
+    Ended,
+    /// Its slice is used up.
+    Slice,
+    /// No wave can run before other workgroups of the cluster have signalled its barrier.
+    AtCluster,
+}
 
 /// A workgroup in progress.
 #[derive(Clone)]
@@ -96,11 +108,18 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Starts the workgroup with these coordinates. Registers and memory of the previous one are cleared:
-    /// results never depend on earlier workgroups.
-    pub fn start(&mut self, id: [u32; 3]) {
+    /// Starts the workgroup that starts as the `index`-th ([`Dispatch::workgroup`]). Registers and memory of the
+    /// previous one are cleared: results never depend on earlier workgroups.
+    pub fn start(&mut self, index: u64) {
+        let id = self.dispatch.workgroup(index);
         self.id = id;
         self.shared = Workgroup::new(self.slots.len() as u32);
+        let joins = self.dispatch.program.arch.facts().descriptor.named_barriers;
+        self.shared.set_named_barriers(self.dispatch.shape.named_barriers, joins);
+        let cluster = self.dispatch.cluster_place(id);
+        if let Some(place) = cluster {
+            self.shared.set_cluster(place);
+        }
         // `memset` of no bytes at a dangling address takes 70 ns on hosts with AVX-512: its masked store is slow at
         // an address that is not mapped, although the mask is empty.
         if !self.lds.is_empty() {
@@ -111,7 +130,7 @@ impl<'a> Group<'a> {
         }
         for (index, slot) in self.slots.iter_mut().enumerate() {
             slot.status = Status::Running;
-            start(self.dispatch, &self.initial_vgprs, &mut slot.wave, id, index as u32);
+            start(self.dispatch, &self.initial_vgprs, &mut slot.wave, id, cluster.as_ref(), index as u32);
         }
         if let Schedule::Random(seed) = self.dispatch.schedule {
             let [x, y, z] = id.map(u64::from);
@@ -119,8 +138,8 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Runs the workgroup until it ends or has executed `slice` instructions. Returns whether it has ended.
-    pub fn run(&mut self, budget: &Budget, slice: u64) -> Result<bool, Box<Fault>> {
+    /// Runs the workgroup until it ends, waits for its cluster, or has executed `slice` instructions.
+    pub fn run(&mut self, budget: &Budget, slice: u64) -> Result<Pause, Box<Fault>> {
         self.run_with::<NoObserver>(budget, slice, None)
     }
 
@@ -130,7 +149,7 @@ impl<'a> Group<'a> {
         budget: &Budget,
         slice: u64,
         observer: &mut O,
-    ) -> Result<bool, Box<Fault>> {
+    ) -> Result<Pause, Box<Fault>> {
         self.run_with(budget, slice, Some(observer))
     }
 
@@ -139,7 +158,7 @@ impl<'a> Group<'a> {
         budget: &Budget,
         slice: u64,
         mut observer: Option<&mut O>,
-    ) -> Result<bool, Box<Fault>> {
+    ) -> Result<Pause, Box<Fault>> {
         let _float_control = DefaultFloatControl::set();
         let started = self.executed;
         loop {
@@ -186,14 +205,18 @@ impl<'a> Group<'a> {
             }
             if self.shared.live() == 0 {
                 budget.return_unused(std::mem::take(&mut self.allowance));
-                return Ok(true);
+                return Ok(Pause::Ended);
             }
             if !progress {
+                if self.waits_for_cluster() {
+                    budget.return_unused(std::mem::take(&mut self.allowance));
+                    return Ok(Pause::AtCluster);
+                }
                 return Err(self.deadlock());
             }
             if self.executed - started >= slice {
                 budget.return_unused(std::mem::take(&mut self.allowance));
-                return Ok(false);
+                return Ok(Pause::Slice);
             }
         }
     }
@@ -203,6 +226,11 @@ impl<'a> Group<'a> {
     pub fn ready(&mut self, at: usize) -> bool {
         let Slot { wave, status } = &mut self.slots[at];
         is_ready(wave, status, &self.shared)
+    }
+
+    /// Whether a wave waits for the barrier of the cluster.
+    pub fn waits_for_cluster(&self) -> bool {
+        self.slots.iter().any(|slot| slot.status == Status::Waiting(CLUSTER_INDEX))
     }
 
     /// Whether [`Group::ready`] would return true.
@@ -403,7 +431,7 @@ impl<'a> Group<'a> {
     }
 
     /// Returns the fault for a workgroup in which no wave can run: it lists where each one waits.
-    fn deadlock(&self) -> Box<Fault> {
+    pub(super) fn deadlock(&self) -> Box<Fault> {
         let mut places: BTreeMap<(u64, usize), Vec<usize>> = BTreeMap::new();
         let mut ended = Vec::new();
         for (at, slot) in self.slots.iter().enumerate() {
@@ -419,12 +447,13 @@ impl<'a> Group<'a> {
             .map(|(&(pc, barrier), waves)| {
                 let state = self.shared.barrier(barrier);
                 let verb = if waves.len() == 1 { "waits" } else { "wait" };
-                let name = match barrier {
-                    0 => "the workgroup's barrier".to_string(),
-                    n => format!("barrier {n}"),
+                let (name, who) = match barrier {
+                    0 => ("the workgroup's barrier".to_string(), "waves"),
+                    CLUSTER_INDEX => ("the cluster's barrier".to_string(), "workgroups"),
+                    n => (format!("barrier {n}"), "waves"),
                 };
                 format!(
-                    "{} {verb} at {} ({name}: {} of {} waves have signalled)",
+                    "{} {verb} at {} ({name}: {} of {} {who} have signalled)",
                     format_waves(waves),
                     self.dispatch.program.place(pc),
                     state.signals,

@@ -10,7 +10,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::VectorFile;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::VCC_LO;
-use wavesim_machine::state::{ALL_VGPRS, VGPRS};
+use wavesim_machine::state::{ALL_VGPRS, ClusterPlace, VGPRS};
 
 /// A launch and its execution parameters.
 pub struct Dispatch<'a> {
@@ -55,10 +55,14 @@ pub struct Progress {
 pub struct Shape {
     /// Workgroups per dimension.
     pub grid: [u32; 3],
+    /// Workgroups of a cluster per dimension; all 1 without clusters.
+    pub cluster: [u32; 3],
     /// Work-items per workgroup and dimension.
     pub block: [u32; 3],
     /// 32 or 64.
     pub wave_size: u32,
+    /// Named barriers of a workgroup.
+    pub named_barriers: u32,
     /// Static plus dynamic LDS of a workgroup, in bytes.
     pub lds_bytes: u32,
     /// Scratch of a lane, in bytes.
@@ -144,6 +148,10 @@ pub enum DispatchError {
     Block([u32; 3], u64),
     #[error("{0} bytes of LDS: a workgroup has at most {1}")]
     Lds(u32, u32),
+    #[error("a cluster of {cluster:?} workgroups: on {arch}, a cluster has at most {most}")]
+    Cluster { cluster: [u32; 3], arch: &'static str, most: u32 },
+    #[error("a grid of {grid:?} workgroups is not a multiple of clusters of {cluster:?}")]
+    ClusterGrid { grid: [u32; 3], cluster: [u32; 3] },
     #[error("{bytes} bytes of scratch for each of {items} work-items: a workgroup has at most {MAX_SCRATCH}")]
     Scratch { bytes: u32, items: u32 },
 }
@@ -205,6 +213,15 @@ impl Dispatch<'_> {
         if self.shape.lds_bytes > most {
             return Err(DispatchError::Lds(self.shape.lds_bytes, most));
         }
+        let (grid, cluster) = (self.shape.grid, self.shape.cluster);
+        let workgroups = cluster.iter().try_fold(1u32, |n, &d| n.checked_mul(d));
+        let most = arch.facts().cluster_workgroups;
+        if !workgroups.is_some_and(|n| (1..=most).contains(&n)) {
+            return Err(DispatchError::Cluster { cluster, arch: arch.name(), most });
+        }
+        if grid.iter().zip(cluster).any(|(grid, cluster)| !grid.is_multiple_of(cluster)) {
+            return Err(DispatchError::ClusterGrid { grid, cluster });
+        }
         let lanes = self.waves() * self.shape.wave_size;
         if self.shape.scratch_bytes as u64 * lanes as u64 > MAX_SCRATCH {
             return Err(DispatchError::Scratch { bytes: self.shape.scratch_bytes, items: self.items() });
@@ -228,9 +245,10 @@ impl Dispatch<'_> {
         if self.cooperative { SHORT_SLICE } else { FIRST_SLICE }
     }
 
-    pub(super) fn count_group(&self) {
+    pub(super) fn count_cluster(&self) {
         if let Some(progress) = self.progress {
-            progress.waves.fetch_add(self.waves() as u64, Ordering::Relaxed);
+            let waves = u64::from(self.waves()) * u64::from(self.cluster_workgroups());
+            progress.waves.fetch_add(waves, Ordering::Relaxed);
         }
     }
 
@@ -240,12 +258,39 @@ impl Dispatch<'_> {
         }
     }
 
+    /// Number of workgroups of a cluster; 1 without clusters.
+    pub fn cluster_workgroups(&self) -> u32 {
+        self.shape.cluster.iter().product()
+    }
+
     /// Returns the coordinates of the workgroup that starts as the `index`-th. Workgroups are numbered with x
-    /// fastest.
+    /// fastest. Those of a cluster follow each other; clusters, and the workgroups in each, are numbered alike.
     pub fn workgroup(&self, index: u64) -> [u32; 3] {
+        let coordinates = |index: u64, [x, y]: [u64; 2]| [index % x, index / x % y, index / x / y];
+        let count = u64::from(self.cluster_workgroups());
         let [x, y, _] = self.shape.grid.map(u64::from);
-        let index = self.order.number(index, self.workgroups());
-        [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+        if count == 1 {
+            return coordinates(self.order.number(index, self.workgroups()), [x, y]).map(|c| c as u32);
+        }
+        let [nx, ny, nz] = self.shape.cluster.map(u64::from);
+        let number = self.order.number(index / count, self.workgroups() / count);
+        let [cx, cy, cz] = coordinates(number, [x / nx, y / ny]);
+        let [wx, wy, wz] = coordinates(index % count, [nx, ny]);
+        [cx * nx + wx, cy * ny + wy, cz * nz + wz].map(|c| c as u32)
+    }
+
+    /// Returns where a workgroup is in its cluster, if there are clusters of several workgroups.
+    pub fn cluster_place(&self, workgroup: [u32; 3]) -> Option<ClusterPlace> {
+        if self.cluster_workgroups() == 1 {
+            return None;
+        }
+        let size = self.shape.cluster;
+        let position: [u32; 3] = std::array::from_fn(|dim| workgroup[dim] / size[dim]);
+        let [x, y, _]: [u32; 3] = std::array::from_fn(|dim| self.shape.grid[dim] / size[dim]);
+        let number = position[0] as u64 + x as u64 * (position[1] as u64 + y as u64 * position[2] as u64);
+        let workgroup = std::array::from_fn(|dim| workgroup[dim] % size[dim]);
+        // Hardware numbers the clusters that it runs at a time; 0 means none.
+        Some(ClusterPlace { id: 1 + (number % 15) as u32, position, workgroup, size })
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod barrier;
 mod cancel;
+pub mod cluster;
 pub mod dispatch;
 pub mod group;
 mod launch;

@@ -4,7 +4,7 @@
 use super::launch::{Dispatch, Layout};
 use smallvec::SmallVec;
 use wavesim_isa::arch::machine::ReadOnlyValue;
-use wavesim_machine::state::{LaneVec, Wave};
+use wavesim_machine::state::{ClusterPlace, LaneVec, Wave};
 
 /// Operand code of ttmp0.
 const TTMP0: u32 = 108;
@@ -55,7 +55,14 @@ impl InitialVgprs {
 }
 
 /// Initialises a wave, whatever it ran before. `index` is its index in the workgroup.
-pub fn start(d: &Dispatch<'_>, vgprs: &InitialVgprs, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
+pub fn start(
+    d: &Dispatch<'_>,
+    vgprs: &InitialVgprs,
+    wave: &mut Wave,
+    workgroup: [u32; 3],
+    cluster: Option<&ClusterPlace>,
+    index: u32,
+) {
     let lanes = d.items().saturating_sub(index * d.shape.wave_size).min(d.shape.wave_size);
     wave.reset(if lanes == 64 { u64::MAX } else { (1 << lanes) - 1 });
     wave.id = index;
@@ -72,6 +79,20 @@ pub fn start(d: &Dispatch<'_>, vgprs: &InitialVgprs, wave: &mut Wave, workgroup:
     }
     vgprs.set(wave, index);
     group_ids(&d.shape.init.layout, wave, workgroup, index);
+    if let Some(place) = cluster {
+        cluster_ids(place, wave);
+    }
+}
+
+/// The ids of a cluster in trap registers (CDNA5 manual, *Cluster State*), whatever the layout of other ids.
+fn cluster_ids(place: &ClusterPlace, wave: &mut Wave) {
+    let [x, y, z] = place.position;
+    let [wx, wy, wz] = place.workgroup;
+    let [nx, ny, nz] = place.size.map(|n| n - 1);
+    let last = place.count() - 1;
+    wave.set_sgpr(TTMP0 + 6, wx | wy << 4 | wz << 8 | nx << 12 | ny << 16 | nz << 20 | last << 24);
+    wave.set_sgpr(TTMP0 + 7, y & 0xffff | z << 16);
+    wave.set_sgpr(TTMP0 + 9, x);
 }
 
 /// Returns X, Y and Z of `lanes` consecutive work-items, beginning at position `at`, and advances `at` past

@@ -41,6 +41,8 @@ fn layouts() -> Vec<(Layout, Ids)> {
 fn shape(layout: Layout, block: [u32; 3], wave_size: u32) -> Shape {
     Shape {
         grid: [9, 9, 9],
+        cluster: [1; 3],
+        named_barriers: 0,
         block,
         wave_size,
         lds_bytes: 0,
@@ -67,7 +69,7 @@ fn lanes_have_the_ids_of_their_work_items() {
                 for index in 0..dispatch.waves() {
                     (0..size).for_each(|lane| wave.set_vgpr(lane, (index + lane) % 9, 0xbad));
                     wave.set_sgpr(90, 0xbad);
-                    start(&dispatch, &vgprs, &mut wave, [7, 5, 3], index);
+                    start(&dispatch, &vgprs, &mut wave, [7, 5, 3], None, index);
                     let mut exec = 0;
                     for lane in 0..size {
                         let item = index * size + lane;
@@ -93,6 +95,26 @@ fn lanes_have_the_ids_of_their_work_items() {
     }
 }
 
+/// Cluster (1, 0, 2) of 2 x 3 x 1 workgroups, and its workgroup (1, 2, 0).
+#[test]
+fn trap_registers_hold_the_ids_of_a_cluster() {
+    let program = Program::from_words(Arch::Cdna5, &[S_ENDPGM]).expect("a program");
+    let layout =
+        Layout::Hsa { first_system_sgpr: 0, group_ids: [true; 3], architected: true, item_id_dims: 2 };
+    let shape = Shape { grid: [4, 3, 3], cluster: [2, 3, 1], ..shape(layout, [32, 1, 1], 32) };
+    let dispatch = Dispatch::new(&program, &shape, 1);
+    assert_eq!(dispatch.check(), Ok(()));
+    let place = dispatch.cluster_place([3, 2, 2]).expect("clusters");
+    assert_eq!((place.position, place.workgroup, place.index()), ([1, 0, 2], [1, 2, 0], 5));
+    let (vgprs, mut wave) = (InitialVgprs::new(&dispatch), Wave::new(32));
+    start(&dispatch, &vgprs, &mut wave, [3, 2, 2], Some(&place), 0);
+    let ttmp = [6, 7, 9].map(|number| wave.sgpr(108 + number));
+    assert_eq!(ttmp, [1 | 2 << 4 | 1 << 12 | 2 << 16 | 5 << 24, 2 << 16, 1]);
+    // The workgroups of a cluster follow each other.
+    let first: Vec<[u32; 3]> = (0..6).map(|index| dispatch.workgroup(index)).collect();
+    assert_eq!(first, [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 2, 0], [1, 2, 0]]);
+}
+
 /// The read-only registers of a custom machine have their contents in every lane.
 #[test]
 fn read_only_registers_have_their_contents() {
@@ -103,7 +125,7 @@ fn read_only_registers_have_their_contents() {
         let dispatch = Dispatch::new(&program, &shape, 1);
         let (vgprs, mut wave) = (InitialVgprs::new(&dispatch), Wave::new(size));
         for index in 0..dispatch.waves() {
-            start(&dispatch, &vgprs, &mut wave, [7, 0, 0], index);
+            start(&dispatch, &vgprs, &mut wave, [7, 0, 0], None, index);
             for lane in 0..size {
                 let found: Vec<u32> = (0..5).map(|reg| wave.vgpr(lane, reg)).collect();
                 assert_eq!(found, [0, index * size + lane, 7, 100, 0], "wave{size} {index}, lane {lane}");

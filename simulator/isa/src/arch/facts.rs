@@ -23,6 +23,8 @@ pub struct Facts {
     pub gfx: u32,
     /// The supported wave sizes, default first.
     pub wave_sizes: &'static [u32],
+    /// The most workgroups of a cluster; 1 without clusters (CDNA5 manual, *Workgroup Clusters*).
+    pub cluster_workgroups: u32,
     /// The most LDS of a workgroup in bytes.
     pub lds_bytes: u32,
     /// The workgroups with all of their LDS that one multiprocessor holds: 2 where two compute units form a
@@ -167,6 +169,8 @@ pub struct FloatRules {
     /// MODE as compilers set it: round to nearest even, denormals kept; DX10_CLAMP and IEEE where these bits
     /// exist.
     pub default_mode: u32,
+    /// The bits of MODE that S_SETREG writes.
+    pub mode_bits: u32,
     /// MODE has the bits DX10_CLAMP and IEEE. Without them, clamping a NaN gives 0.
     pub mode_has_ieee: bool,
     /// OMOD applies whatever MODE says, and flushes denormal results (RDNA 4 manual, *Output Modifiers*).
@@ -288,6 +292,7 @@ impl Counter {
             | Control::BarrierWait
             | Control::BarrierLeave
             | Control::BarrierInit
+            | Control::BarrierMembers
             | Control::BarrierJoin
             | Control::BarrierState
             | Control::GetReg
@@ -314,6 +319,9 @@ pub struct CounterSet {
     pub copies: Option<Counter>,
     /// Copies of tensors between global memory and LDS, which use no vector registers, likewise.
     pub tensor: Option<Counter>,
+    /// XCNT counts accesses whose address is not translated yet: until then, an access may be repeated, and the
+    /// registers that it reads must not change (LLVM AMDGPUUsage, *Memory Model GFX125x*).
+    pub replays: bool,
     /// Cache maintenance is counted: an invalidation as a load, a write-back as a store.
     pub cache_maintenance: bool,
 }
@@ -358,6 +366,9 @@ pub struct HazardRules {
     /// A matrix instruction whose factor is the result of the preceding one needs another vector instruction
     /// between (RDNA manuals, *WMMA*).
     pub matrix_needs_gap: bool,
+    /// Matrix and transcendental instructions run beside later vector instructions, and software keeps dependent ones
+    /// apart (LLVM, `FeatureWMMACoexecutionHazards`, `FeatureTransCoexecutionHazard`).
+    pub coexecution: bool,
     /// Hazards of vector instructions that compilers work around.
     pub valu: ValuHazards,
 }

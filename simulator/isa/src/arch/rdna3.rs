@@ -20,6 +20,7 @@ pub const FACTS: Facts = Facts {
     machine: None,
     gfx: 11,
     wave_sizes: &[32, 64],
+    cluster_workgroups: 1,
     lds_bytes: 64 << 10,
     lds_per_processor: 2,
     lds_mask: None,
@@ -38,7 +39,7 @@ pub const FACTS: Facts = Facts {
     },
     dpp: DppSet { across_rows: false, xmask: true, only_broadcasts_doubles: false },
     instruction_modes: false,
-    float: FloatRules { default_mode: 0x3f0, mode_has_ieee: true, omod_always: false },
+    float: FloatRules { default_mode: 0x3f0, mode_bits: u32::MAX, mode_has_ieee: true, omod_always: false },
     status: StatusLayout { scc: true, wave64: false },
     start: StartLayout { ids_in_ttmps: false },
     counters: CounterSet {
@@ -50,6 +51,7 @@ pub const FACTS: Facts = Facts {
         copies: None,
         tensor: None,
         cache_maintenance: false,
+        replays: false,
     },
     half_writes: HalfWrites { load: HalfWrite::Half, result: HalfWrite::Merge },
     coherence: Coherence::Glc,
@@ -59,6 +61,7 @@ pub const FACTS: Facts = Facts {
     hazards: HazardRules {
         wait_states: None,
         matrix_needs_gap: true,
+        coexecution: false,
         valu: ValuHazards {
             trans_use: true,
             partial_forwarding: true,

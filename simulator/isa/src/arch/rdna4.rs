@@ -19,7 +19,7 @@ pub const FACTS: Facts = Facts {
         divides_matrix_sources: true,
         ..rdna3::FACTS.instructions
     },
-    float: FloatRules { default_mode: 0xf0, mode_has_ieee: false, omod_always: true },
+    float: FloatRules { default_mode: 0xf0, mode_bits: u32::MAX, mode_has_ieee: false, omod_always: true },
     status: StatusLayout { scc: false, wave64: true },
     start: StartLayout { ids_in_ttmps: true },
     counters: CounterSet {
@@ -32,6 +32,7 @@ pub const FACTS: Facts = Facts {
         tensor: None,
         // RDNA4 manual, *Memory Scopes*.
         cache_maintenance: true,
+        replays: false,
     },
     coherence: Coherence::Scope,
     dual_issue: DualRules { moves_share_banks: true, ..rdna3::FACTS.dual_issue },

@@ -14,7 +14,7 @@ pub const FACTS: Facts = Facts {
     gfx: 0,
     lds_per_processor: 1,
     lds_mask: None,
-    float: FloatRules { default_mode: 0xf0, mode_has_ieee: false, omod_always: false },
+    float: FloatRules { default_mode: 0xf0, mode_bits: u32::MAX, mode_has_ieee: false, omod_always: false },
     ..rdna3::FACTS
 };
 

@@ -363,6 +363,8 @@ fn launch(
     let mut data = buffer(waves, size);
     let shape = Shape {
         grid: [1, 1, 1],
+        cluster: [1; 3],
+        named_barriers: 16,
         block: [waves * size, 1, 1],
         wave_size: size,
         lds_bytes: SHARED,

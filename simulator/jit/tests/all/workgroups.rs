@@ -82,6 +82,8 @@ fn launch(
     unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), 4 * data.len() as u64, true) }.expect("room");
     let shape = Shape {
         grid: [GROUPS, 1, 1],
+        cluster: [1; 3],
+        named_barriers: 16,
         block: [WAVES * size, 1, 1],
         wave_size: size,
         lds_bytes: 4 * WAVES * size,

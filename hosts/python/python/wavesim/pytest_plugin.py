@@ -1,0 +1,133 @@
+"""The pytest plugin: findings of kernels fail the tests that caused them.
+
+``pytest --wavesim`` runs the kernels of a test suite on the simulator, with checks by ``--wavesim-check``. Kernels are
+launched by whatever the tests use: ``wavesim``, Triton, tinygrad, OpenCL, HIP, programs that they start.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import tempfile
+from typing import Any, Iterator
+
+import pytest
+
+from . import _native
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("wavesim", "kernels on the simulator")
+    group.addoption(
+        "--wavesim",
+        nargs="?",
+        const="",
+        metavar="TARGET",
+        help="run kernels on wavesim, on this GPU (by default WAVESIM_TARGET, or gfx1100)",
+    )
+    group.addoption(
+        "--wavesim-check",
+        metavar="CHECKS",
+        help="check every launch: all, or a list such as mem,race; findings fail the test that caused them",
+    )
+    group.addoption("--wavesim-json", metavar="FILE", help="write the findings to a file, a line of JSON each, with the test")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    target, checks = config.getoption("--wavesim"), config.getoption("--wavesim-check")
+    if target is None and checks is None and config.getoption("--wavesim-json") is None:
+        return
+    if target == "" or target is None:
+        target = os.environ.get("WAVESIM_TARGET", "")
+    try:
+        device = _native.Device(target or None)
+    except _native.Error as error:
+        raise pytest.UsageError(f"--wavesim: {error}") from None
+    os.environ["WAVESIM_TARGET"] = device.target
+    if checks is not None:
+        os.environ["WAVESIM_CHECK"] = checks
+        try:
+            _native.Device(device.target)
+        except _native.Error as error:
+            raise pytest.UsageError(f"--wavesim-check: {error}") from None
+    config.pluginmanager.register(_Plugin(config, device.target), "wavesim-findings")
+
+
+def _triton() -> None:
+    """Triton and tinygrad choose their device when they are imported or first used."""
+    import importlib.util
+
+    if importlib.util.find_spec("triton"):
+        import wavesim.triton  # noqa: F401
+    if importlib.util.find_spec("tinygrad"):
+        import wavesim.tinygrad  # noqa: F401
+
+
+class _Plugin:
+    def __init__(self, config: pytest.Config, target: str) -> None:
+        self.target = target
+        handle, self.path = tempfile.mkstemp(prefix="wavesim-", suffix=".jsonl")
+        os.close(handle)
+        # Processes that tests start append to the same file.
+        os.environ["WAVESIM_REPORT"] = self.path
+        self.read = 0
+        self.found: list[dict[str, Any]] = []
+        # Workers of pytest-xdist each have a file.
+        name, worker = config.getoption("--wavesim-json"), os.environ.get("PYTEST_XDIST_WORKER")
+        self.json = f"{name}.{worker}" if name and worker else name
+        if self.json:
+            open(self.json, "w").close()
+        if config.getoption("--wavesim") is not None:
+            _triton()
+
+    def new(self) -> list[dict[str, Any]]:
+        """The findings since the last call."""
+        with open(self.path, "rb") as file:
+            file.seek(self.read)
+            data = file.read()
+        # A line that another process has not finished is read the next time.
+        complete = data.rfind(b"\n") + 1
+        self.read += complete
+        return [json.loads(line) for line in data[:complete].split(b"\n") if line]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+        report = yield
+        findings = self.new()
+        for finding in findings:
+            finding["test"] = item.nodeid
+        self.found += findings
+        if self.json and findings:
+            with open(self.json, "a", encoding="utf-8") as file:
+                file.writelines(json.dumps(finding) + "\n" for finding in findings)
+        if findings:
+            text = "\n\n".join(f"{f['report']}\n  kernel `{f['kernel']}`, launch {f['launch']}" for f in findings)
+            report.sections.append(("wavesim", text))
+            report.user_properties += [("wavesim", f"{f['check']}: {f['message']}") for f in findings]
+        # The call that waits for a kernel raises its fault, which the test may expect.
+        raised = os.environ.get("WAVESIM_ON_FAULT") != "continue"
+        errors = [f for f in findings if f["severity"] == "error" and not (raised and f["check"] == "fault")]
+        if errors and report.outcome == "passed":
+            report.outcome = "failed"
+            first = errors[0]
+            where = f"{first['file']}:{first['line']}" if first.get("file") else f"line {first['line']}"
+            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            report.longrepr = f"{item.nodeid}: {first['check']}: {first['message']}, {where}{more}"
+        return report
+
+    def pytest_report_header(self) -> str:
+        checks = os.environ.get("WAVESIM_CHECK") or "none"
+        return f"wavesim: {_native.__version__}, {self.target}, checks: {checks}"
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if not self.found:
+            return
+        terminalreporter.section("wavesim")
+        counts = collections.Counter((f["check"], f["severity"]) for f in self.found)
+        for (check, severity), count in sorted(counts.items()):
+            terminalreporter.write_line(f"{check}: {count} {severity}{'s' if count > 1 else ''}")
+
+    def pytest_unconfigure(self) -> None:
+        self.found += self.new()
+        os.unlink(self.path)
