@@ -6,6 +6,7 @@ mod assembly;
 mod assembly_files;
 mod buffers;
 mod checks_alone;
+mod clusters;
 mod commands;
 mod compiled;
 mod counting;

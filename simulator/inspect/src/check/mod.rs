@@ -278,6 +278,10 @@ impl Observer for Checker<'_> {
     }
 
     fn group_parked(&mut self, workgroup: [u32; 3]) {
+        let first = self.states.race.first_of_cluster();
+        let waves = if first.is_some() { self.jumps.len() as u32 } else { 0 };
+        let outstanding: Vec<Vec<IssuedAccess>> =
+            (0..waves).map(|wave| self.states.waits.outstanding_accesses(wave).collect()).collect();
         let mut group = Parked {
             states: self.states.park(),
             frames: frames::Group::default(),
@@ -287,6 +291,9 @@ impl Observer for Checker<'_> {
         self.frames.swap(&mut group.frames);
         self.skip.swap(&mut group.skip);
         self.parked.insert(workgroup, group);
+        for (number, outstanding) in (first.unwrap_or(0)..).zip(&outstanding) {
+            self.states.race.park_outstanding(number, outstanding);
+        }
     }
 
     fn group_resumed(&mut self, workgroup: [u32; 3]) {

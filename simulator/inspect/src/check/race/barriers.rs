@@ -9,6 +9,7 @@ use isa_spec::pcode::builtins::Control;
 use std::sync::Arc;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::state::barrier::{CLUSTER_INDEX, WORKGROUP_BARRIER};
 
 /// The clocks of the waves that have arrived at a barrier.
 pub(super) struct Arrivals {
@@ -45,6 +46,9 @@ impl Shadow {
     }
 
     fn acquire_barrier(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
+        if barrier == CLUSTER_INDEX {
+            return self.acquire_cluster(step, at);
+        }
         let completed = step.group.barrier(barrier).completed;
         let waves = self.waves.len();
         let (phase, clocks) =
@@ -100,14 +104,16 @@ impl Shadow {
                     self.waves[at].write_back(step.pc as u32);
                     None
                 }
-                Control::Barrier => Some(0),
+                Control::Barrier => step.group.own_index(WORKGROUP_BARRIER),
                 Control::BarrierSignal | Control::BarrierSignalIsFirst => {
-                    wavesim_machine::state::Workgroup::index(*number as i32)
+                    step.group.own_index(*number as i32)
                 }
                 _ => None,
             };
-            if let Some(barrier) = barrier.filter(|_| step.group.is_multi_wave()) {
-                self.arrive(step, at, barrier);
+            match barrier {
+                Some(CLUSTER_INDEX) => self.arrive_at_cluster(step, at),
+                Some(barrier) => self.arrive(step, at, barrier),
+                None => {}
             }
         }
         if let Some(Event::BarrierWait(barrier)) = done.event {

@@ -20,6 +20,7 @@
 
 mod barriers;
 mod clock;
+mod cluster;
 mod late;
 mod ordering;
 mod phase;
@@ -38,6 +39,7 @@ use super::shadow_memory::{Hit, Record, ShadowMemory};
 use super::waits::{IssuedAccess, Scoreboard};
 use barriers::{Arrivals, ByCache};
 use clock::VectorClock;
+use cluster::{ClusterReleases, Clusters};
 use late::LateCompletions;
 use ordering::{Caches, Ordering};
 use phase::Phase;
@@ -137,6 +139,9 @@ pub struct Shadow {
     /// The clocks that atomics have released, by address.
     released: HashMap<Key, Arc<VectorClock>>,
     swaps: CompareSwaps,
+    /// Workgroups of a cluster per dimension, if there are clusters whose barrier the program signals.
+    cluster_size: Option<[u32; 3]>,
+    cluster_releases: ClusterReleases,
 }
 
 /// Race state of a workgroup that has started but is not running now.
@@ -178,11 +183,14 @@ impl CheckState for Shadow {
         let program: &Program = &prepared.program;
         let items: u32 = shape.block.iter().product();
         let orderings = if enabled { ordering::table(program, effects) } else { Vec::new() };
+        let signals = |e: &Effects| e.calls.iter().any(|bi| bi.signals_barrier());
+        let in_clusters = shape.cluster != [1; 3] && effects.iter().any(signals);
         Shadow {
             enabled,
             facts: program.arch.facts(),
             synchronises: effects.iter().any(|e| e.returns && (e.atomic || e.coherent))
-                || orderings.iter().any(|o| o.polls),
+                || orderings.iter().any(|o| o.polls)
+                || in_clusters,
             loads_to_lds: orderings.iter().any(|o| o.loads_to_lds),
             orderings,
             index: program.pcs.iter().map(|pc| *pc as u32).collect(),
@@ -195,7 +203,7 @@ impl CheckState for Shadow {
             lds: ShadowMemory::default(),
             global: ShadowMemory::tracking_superseded(),
             phase: Phase::default(),
-            split_barriers: phase::has_split_barriers(effects),
+            split_barriers: phase::has_split_barriers(effects) || in_clusters,
             hits: Vec::new(),
             cached_copies: Default::default(),
             arrivals: BTreeMap::new(),
@@ -205,6 +213,8 @@ impl CheckState for Shadow {
             merged_invalidations: BTreeMap::new(),
             released: HashMap::new(),
             swaps: CompareSwaps::default(),
+            cluster_size: in_clusters.then_some(shape.cluster),
+            cluster_releases: ClusterReleases::default(),
         }
     }
 
@@ -405,9 +415,19 @@ impl Shadow {
         let at = step.wave.id as usize;
         let mut hits = std::mem::take(&mut self.hits);
         for (a, other, was_write) in hits.drain(..) {
+            let clusters = Clusters::of(self.cluster_size, &self.groups, self.waves_per_group, self.first);
             let release = self.device_release();
-            let view =
-                view(self.first, &self.waves, &self.ended, scoreboard, at, ordering, self.cu_mode, release);
+            let view = view(
+                self.first,
+                &self.waves,
+                &self.ended,
+                scoreboard,
+                at,
+                ordering,
+                self.cu_mode,
+                release,
+                clusters,
+            );
             let missing = view.missing(&other, a.place == Place::Lds).unwrap_or(Missing::Order);
             let narrow = missing == Missing::Invalidate && view.is_scope_too_narrow(&other);
             if missing == Missing::Order && self.is_likely_atomic_store(step, &a, &other, ordering) {

@@ -5,6 +5,7 @@ use super::super::report::Report;
 use super::super::shadow_memory::Record;
 use super::super::waits::{IssuedAccess, Scoreboard};
 use super::Shadow;
+use super::cluster::Clusters;
 use super::ordering::{Caches, Ordering};
 use super::view::view;
 use super::write_back::device_release;
@@ -135,8 +136,9 @@ impl Shadow {
         let lds = a.place == Place::Lds;
         let (first, waves, ended, cu_mode) = (self.first, &self.waves, &self.ended, self.cu_mode);
         let release = device_release(self.facts, &self.index, &self.orderings, self.waves_per_group);
+        let clusters = Clusters::of(self.cluster_size, &self.groups, self.waves_per_group, self.first);
         // Created lazily: most accesses are to bytes that no other wave has accessed.
-        let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode, release);
+        let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode, release, clusters);
         let ordered = |r: &Record| view().missing(r, lds).is_none();
         let shadow = if lds { &mut self.lds } else { &mut self.global };
         // In global memory, the loads that a store supersedes are kept.

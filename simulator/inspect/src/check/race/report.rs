@@ -4,6 +4,7 @@ use super::super::Check;
 use super::super::report::{Finding, Report, Site, access_name, describe};
 use super::super::shadow_memory::Record;
 use super::super::waits::Scoreboard;
+use super::cluster::Clusters;
 use super::ordering::Caches;
 use super::{Missing, Shadow};
 use wavesim_asm::dialect::advice;
@@ -45,6 +46,12 @@ impl Shadow {
             true => format!("wave {index}"),
             false => format!("workgroup ({x},{y},{z})"),
         }
+    }
+
+    /// Returns whether a wave, given by its number, is in the running workgroup's cluster.
+    fn shares_cluster(&self, wave: u32) -> bool {
+        Clusters::of(self.cluster_size, &self.groups, self.waves_per_group, self.first)
+            .is_some_and(|clusters| clusters.has(wave))
     }
 
     /// Returns the workgroup of a wave, and the wave's index in it.
@@ -159,6 +166,9 @@ impl Shadow {
         let release = match (local, self.synchronises) {
             (true, false) => "the barrier",
             (true, true) => "the barrier, or the store or atomic that orders the two",
+            (false, _) if self.shares_cluster(other.wave) => {
+                "the cluster's barrier, or the store or atomic that orders the two"
+            }
             (false, _) => "the store or atomic that orders the two",
         };
         let wait = other_index.map(|at| scoreboard.wait_for(at)).unwrap_or_default();
@@ -176,6 +186,9 @@ impl Shadow {
                 };
                 let hint = match local {
                     true => "a barrier between the two, or atomics, would order them",
+                    false if self.shares_cluster(other.wave) => {
+                        "the workgroups of a cluster run in any order: its barrier, or atomics, order them"
+                    }
                     false => "workgroups run in any order: only atomics order them",
                 };
                 (format!("{name} of {what} races with the {role}: {order}"), Some(hint.to_string()))
@@ -221,15 +234,18 @@ impl Shadow {
             }
             Missing::Invalidate => {
                 let scalar = !self.orderings[step.index].hits.and(Caches::SCALAR).is_empty();
-                let caches = advice::cache_invalidations(step.program.arch, scalar, local);
+                let near = local || self.shares_cluster(other.wave);
+                let caches = advice::cache_invalidations(step.program.arch, scalar, near);
                 let needed = caches.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(" and ");
                 let acquire = match local {
                     true => "the barrier",
+                    false if self.shares_cluster(other.wave) => "the cluster's barrier",
                     false => "the load of the flag that orders the two",
                 };
                 let which = match (scalar, local) {
                     (true, _) => "the scalar cache",
                     (false, true) => "the L0 cache, which in WGP mode not all waves of the workgroup share,",
+                    (false, false) if near => "the cache of the workgroup",
                     (false, false) => "a cache that not all workgroups share",
                 };
                 let message = match copy {

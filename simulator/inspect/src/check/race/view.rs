@@ -4,6 +4,7 @@
 use super::super::shadow_memory::Record;
 use super::super::waits::Scoreboard;
 use super::clock::VectorClock;
+use super::cluster::Clusters;
 use super::ordering::{Caches, Ordering};
 use super::write_back::{DeviceRelease, WriteBacks};
 use super::{EndedWave, Invalidations, WaveState};
@@ -23,6 +24,7 @@ pub(super) struct View<'v> {
     cu_mode: bool,
     /// Where a release to other workgroups writes back the L2 cache.
     release: Option<DeviceRelease<'v>>,
+    clusters: Option<Clusters<'v>>,
 }
 
 /// The reason why an earlier access is not visible.
@@ -89,8 +91,12 @@ impl View<'_> {
                 _ => Missing::WriteBack,
             });
         }
-        // Scalar loads miss into L1, too.
-        let beyond_group = if self.hits.is_empty() { self.hits } else { self.hits.or(Caches::L1) };
+        // Scalar loads miss into L1, too, which the workgroups of a cluster share.
+        let beyond_group = match self.hits {
+            _ if self.shares_cluster(r) => self.hits.and(Caches::L0.or(Caches::SCALAR)),
+            hits if hits.is_empty() => hits,
+            hits => hits.or(Caches::L1),
+        };
         (!self.stale(r, beyond_group).is_empty()).then_some(Missing::Invalidate)
     }
 
@@ -108,9 +114,14 @@ impl View<'_> {
     /// Returns whether the wave has discarded its L0 cache since it acquired a store of another workgroup, but
     /// not the caches behind it: its acquire has the scope of a workgroup.
     pub(super) fn is_scope_too_narrow(&self, r: &Record) -> bool {
-        let local = r.wave.wrapping_sub(self.first) < self.waves.len() as u32;
+        let local = r.wave.wrapping_sub(self.first) < self.waves.len() as u32 || self.shares_cluster(r);
         let vector = !self.hits.and(Caches::L0).is_empty();
         !local && vector && self.stale(r, Caches::L0.or(Caches::L1)) == Caches::L1
+    }
+
+    /// Returns whether an access is one of another workgroup of the cluster.
+    fn shares_cluster(&self, r: &Record) -> bool {
+        self.clusters.is_some_and(|clusters| clusters.has(r.wave))
     }
 
     /// Returns those of some caches that the wave has not invalidated since it acquired a store.
@@ -133,8 +144,21 @@ pub(super) fn view<'v>(
     ordering: Ordering,
     cu_mode: bool,
     release: Option<DeviceRelease<'v>>,
+    clusters: Option<Clusters<'v>>,
 ) -> View<'v> {
     let WaveState { vector, invalidations, through_lds, .. } = &waves[at];
     let hits = ordering.hits;
-    View { first, waves, ended, scoreboard, vector, hits, invalidations, through_lds, cu_mode, release }
+    View {
+        first,
+        waves,
+        ended,
+        scoreboard,
+        vector,
+        hits,
+        invalidations,
+        through_lds,
+        cu_mode,
+        release,
+        clusters,
+    }
 }
