@@ -7,6 +7,9 @@
 //! Split barriers (RDNA 4: S_BARRIER_SIGNAL, work, S_BARRIER_WAIT) serve waves with different roles: a
 //! producer and a consumer each signal in their own code. Only barriers that are not split are expected to be
 //! the same instruction for all waves: S_BARRIER, and a signal directly followed by its wait.
+//!
+//! Of a cluster's workgroups, each signals the cluster's barrier once (CDNA5 manual, *Cluster Barriers*). Named barriers
+//! that the kernel has not declared do nothing (CDNA5 manual, *Barrier Instructions*).
 
 use super::kind::{Check, CheckState, Setup};
 use super::report::{Finding, Report, Site};
@@ -14,6 +17,7 @@ use isa_spec::pcode::builtins::Control;
 use std::collections::VecDeque;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::state::barrier::{CLUSTER_BARRIER, CLUSTER_INDEX, WORKGROUP_BARRIER};
 
 #[derive(Default)]
 struct Wave {
@@ -47,6 +51,16 @@ pub struct Shadow {
     phases: VecDeque<Phase>,
     /// Number of the first phase in `phases`.
     first_phase: u64,
+    cluster: Option<ClusterSignal>,
+}
+
+/// The last signal of the cluster's barrier by the workgroup.
+#[derive(Clone, Copy)]
+struct ClusterSignal {
+    /// The completions of the barrier before.
+    phase: u32,
+    pc: u64,
+    wave: u32,
 }
 
 /// Waves of a workgroup, and the phases of its barrier.
@@ -56,6 +70,7 @@ pub struct Group {
     ended: bool,
     phases: VecDeque<Phase>,
     first_phase: u64,
+    cluster: Option<ClusterSignal>,
 }
 
 impl CheckState for Shadow {
@@ -73,6 +88,7 @@ impl CheckState for Shadow {
             ended: false,
             phases: VecDeque::new(),
             first_phase: 0,
+            cluster: None,
         }
     }
 
@@ -82,6 +98,7 @@ impl CheckState for Shadow {
         self.ended = false;
         self.phases.clear();
         self.first_phase = 0;
+        self.cluster = None;
     }
 
     fn swap(&mut self, group: &mut Group) {
@@ -89,6 +106,7 @@ impl CheckState for Shadow {
         std::mem::swap(&mut self.ended, &mut group.ended);
         std::mem::swap(&mut self.phases, &mut group.phases);
         std::mem::swap(&mut self.first_phase, &mut group.first_phase);
+        std::mem::swap(&mut self.cluster, &mut group.cluster);
     }
 
     #[inline]
@@ -103,15 +121,23 @@ impl CheckState for Shadow {
     /// Reports waves that arrive at different barriers or with lanes missing, that signal twice without a
     /// wait, or that end without arriving at a barrier where others wait.
     fn after_control(&mut self, step: &Step<'_>, done: &Done<'_>, report: &mut Report) {
+        for (bi, number) in done.calls {
+            let number = *number as i32;
+            if bi.signals_barrier() && number == CLUSTER_BARRIER && step.group.cluster().is_some() {
+                self.check_cluster_signal(step, report);
+            }
+            let named = bi.signals_barrier() || matches!(bi, Control::BarrierInit | Control::BarrierJoin);
+            if named && number > 0 && step.group.own_index(number).is_none() {
+                check_undeclared(step, number, report);
+            }
+        }
         if self.waves.len() < 2 {
             return;
         }
         for (bi, number) in done.calls {
             let arrives = match bi {
                 Control::Barrier => true,
-                Control::BarrierSignal | Control::BarrierSignalIsFirst => {
-                    *number as i32 == wavesim_machine::state::barrier::WORKGROUP_BARRIER
-                }
+                Control::BarrierSignal | Control::BarrierSignalIsFirst => *number as i32 == WORKGROUP_BARRIER,
                 _ => false,
             };
             if arrives {
@@ -121,7 +147,9 @@ impl CheckState for Shadow {
                 Control::BarrierSignal | Control::BarrierSignalIsFirst if arrives => {
                     self.check_signal(step, report);
                 }
-                Control::BarrierWait => self.waves[step.wave.id as usize].signalled = None,
+                Control::BarrierWait if *number as i32 == WORKGROUP_BARRIER => {
+                    self.waves[step.wave.id as usize].signalled = None;
+                }
                 _ => {}
             }
         }
@@ -187,6 +215,29 @@ impl Shadow {
         }
     }
 
+    /// Checks that the workgroup has not signalled the cluster's barrier since its last completion: a second signal
+    /// counts as that of another workgroup.
+    fn check_cluster_signal(&mut self, step: &Step<'_>, report: &mut Report) {
+        let state = step.group.barrier(CLUSTER_INDEX);
+        // `completed` already counts the signal that completes the barrier.
+        let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
+        let signal = ClusterSignal { phase, pc: step.pc, wave: step.wave.id };
+        let Some(first) = self.cluster.replace(signal).filter(|first| first.phase == phase) else { return };
+        let kind = "cluster signalled twice";
+        if report.is_new(Check::Barrier, kind, step.pc, Some(first.pc)) {
+            let message =
+                "the workgroup signals the cluster's barrier twice: other workgroups can pass before all \
+                           have arrived"
+                    .to_string();
+            let other = Site::at(step, first.pc, step.wave.workgroup, first.wave);
+            report.add(
+                Finding::new(Check::Barrier, kind, message, Site::new(step, None))
+                    .other("first signal", other)
+                    .hint("one wave of each workgroup signals it, after a barrier of the workgroup"),
+            );
+        }
+    }
+
     /// Reports lanes that were active at the wave's start and are inactive now.
     fn check_lanes(&self, step: &Step<'_>, id: usize, report: &mut Report) {
         // No barrier changes EXEC.
@@ -215,6 +266,9 @@ impl Shadow {
         let id = step.wave.id as usize;
         self.waves[id].ended = Some(step.pc);
         self.ended = true;
+        if let Some(pc) = self.waves[id].signalled {
+            report_no_wait(step, pc, report);
+        }
         let arrivals = self.waves[id].arrivals;
         // Another wave has arrived at a barrier that this wave will never reach.
         if let Some(&Phase { pc, wave: first, .. }) =
@@ -223,6 +277,34 @@ impl Shadow {
             report_missing(step, pc, first, step.pc, step.wave.id, arrivals, report);
         }
     }
+}
+
+/// Reports a wave that ends although it has not waited for the barrier that it has signalled.
+fn report_no_wait(step: &Step<'_>, pc: u64, report: &mut Report) {
+    let kind = "signalled and ended";
+    if !report.is_new(Check::Barrier, kind, step.pc, Some(pc)) {
+        return;
+    }
+    let message = format!("wave {} ends without waiting for the barrier that it has signalled", step.wave.id);
+    let other = Site::at(step, pc, step.wave.workgroup, step.wave.id);
+    report.add(
+        Finding::new(Check::Barrier, kind, message, Site::new(step, None))
+            .other("signalled", other)
+            .hint("an `s_barrier_wait` belongs between the two: the barrier may be unusable for other waves"),
+    );
+}
+
+/// Reports the use of a named barrier that the kernel has not declared.
+fn check_undeclared(step: &Step<'_>, number: i32, report: &mut Report) {
+    let kind = "undeclared barrier";
+    let declared = step.group.named_barriers();
+    if !step.group.is_multi_wave() || !report.is_new(Check::Barrier, kind, step.pc, None) {
+        return;
+    }
+    let message =
+        format!("the instruction does nothing: barrier {number} is none of the kernel's {declared}");
+    let finding = Finding::new(Check::Barrier, kind, message, Site::new(step, None));
+    report.add(finding.hint("`.amdhsa_named_barrier_count` declares them, in units of 4"));
 }
 
 /// Reports that one wave arrived at a barrier and another ended before it.
