@@ -17,6 +17,8 @@
 //!   recognizer);
 //! - wait states that CDNA requires of software, and waits that RDNA requires between vector instructions
 //!   ([`wait_states`]);
+//! - registers that change before the address of an access that reads them is translated ([`wait_states`]);
+//! - descriptors with forbidden values ([`descriptor`]);
 //! - VGPRs after the message that frees them (RDNA3 manual, *S_SENDMSG*);
 //! - other instructions in a clause of memory instructions (RDNA3 manual, *S_CLAUSE*).
 
@@ -37,6 +39,7 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::{ACC, EXEC_LO, TTMP};
 
 mod clause;
+mod descriptor;
 
 /// The last matrix instruction of each wave of a workgroup, and the message by which it has freed its VGPRs.
 #[derive(Default)]
@@ -57,6 +60,12 @@ pub struct Shadow {
     vector_hazards: HashMap<usize, Missing>,
     /// Whether those are notes: a text kernel is for an architecture, not for the processors that need the waits.
     vector_notes: bool,
+    /// By instruction: its operands that are descriptors.
+    descriptors: HashMap<usize, descriptor::Descriptors>,
+    /// By instruction: the wait for an address translation that is missing before it.
+    replays: HashMap<usize, Missing>,
+    /// Whether those are notes: a text kernel does not state whether failed translations are repeated.
+    replay_notes: bool,
     /// Messages that free the VGPRs, and instructions after them that use one.
     frees: HashSet<usize>,
     after_free: HashSet<usize>,
@@ -86,12 +95,18 @@ impl CheckState for Shadow {
                            paths that lead here";
             static_findings[at].get_or_insert(("path-dependent VGPRs", message.to_string()));
         }
+        for (at, message) in vgpr_msbs::mode_writes(program, effects) {
+            static_findings[at].get_or_insert(("write of MODE", message));
+        }
         let dword_loads: Vec<bool> =
             program.insts.iter().map(|inst| legal::is_dword_load(inst, program.arch)).collect();
         let matrix = dependent_matrices(program, effects);
         let deficits = wait_states::deficits(program, effects);
         let vector_hazards = wait_states::vector_hazards(program, effects, shape.wave_size);
+        let replays = wait_states::replays(program, effects);
         let (frees, after_free) = freed_vgprs(program, effects);
+        let descriptors: HashMap<usize, descriptor::Descriptors> =
+            (0..effects.len()).filter_map(|at| Some((at, descriptor::operands(program, at)?))).collect();
         let observed = effects.iter().zip(static_findings.iter().zip(&dword_loads)).enumerate().map(
             |(at, (e, (wrong, dword_loads)))| {
                 let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
@@ -99,6 +114,8 @@ impl CheckState for Shadow {
                 wrong.is_some()
                     || deficits.contains_key(&at)
                     || vector_hazards.contains_key(&at)
+                    || replays.contains_key(&at)
+                    || descriptors.contains_key(&at)
                     || frees.contains(&at)
                     || after_free.contains(&at)
                     || *dword_loads
@@ -112,8 +129,12 @@ impl CheckState for Shadow {
             static_findings,
             deficits,
             dword_loads,
+            descriptors,
+            replays,
+            replay_notes: matches!(shape.init.layout, Layout::Text { .. }),
             vector_hazards,
-            vector_notes: matches!(shape.init.layout, Layout::Text { .. }),
+            vector_notes: matches!(shape.init.layout, Layout::Text { .. })
+                && !program.arch.facts().hazards.coexecution,
             frees,
             after_free,
             freed: Vec::new(),
@@ -150,7 +171,13 @@ impl CheckState for Shadow {
             report_wait_states(step, deficit, report);
         }
         if let Some(missing) = self.vector_hazards.get(&step.index) {
-            report_vector_hazard(step, missing, self.vector_notes, report);
+            report_missing("missing wait for the ALU", step, missing, self.vector_notes, report);
+        }
+        if let Some(missing) = self.replays.get(&step.index) {
+            report_missing("register of a repeated access", step, missing, self.replay_notes, report);
+        }
+        if let Some(descriptors) = self.descriptors.get(&step.index) {
+            descriptor::check(step, effects, descriptors, report);
         }
         if self.frees.contains(&step.index) {
             self.freed[step.wave.id as usize] = Some(step.pc);
@@ -286,16 +313,19 @@ fn report_freed(step: &Step<'_>, effects: &Effects, pc: u64, report: &mut Report
     }
 }
 
-/// Reports a vector instruction that depends on another one without the wait that the hardware needs.
-fn report_vector_hazard(step: &Step<'_>, missing: &Missing, note: bool, report: &mut Report) {
-    let (kind, pc) = ("missing wait for the ALU", step.program.pcs[missing.after]);
+/// Reports an instruction that depends on another one without the wait that the hardware needs.
+fn report_missing(kind: &'static str, step: &Step<'_>, missing: &Missing, note: bool, report: &mut Report) {
+    let pc = step.program.pcs[missing.after];
     if !report.is_new(Check::Hazard, kind, step.pc, Some(pc)) {
         return;
     }
     let other = Site::at(step, pc, step.wave.workgroup, step.wave.id);
     let finding = Finding::new(Check::Hazard, kind, missing.what.to_string(), Site::new(step, None))
         .other("after", other)
-        .hint(format!("compilers put `{}` before it", missing.needed));
+        .hint(match missing.times {
+            1 => format!("compilers put `{}` before it", missing.needed),
+            n => format!("compilers put `{}` {n} times before it", missing.needed),
+        });
     report.add(if note { finding.note() } else { finding });
 }
 

@@ -2,6 +2,7 @@
 //! are known, the effects of instructions get the full register numbers, so that no check needs to know of them.
 
 use super::wait_states::successors;
+use isa_spec::pcode::builtins::Control;
 use wavesim_asm::{Options, print};
 use wavesim_isa::relative::VGPR_MSBS;
 use wavesim_machine::exec::effects::{Effects, Relative, Use};
@@ -100,4 +101,46 @@ fn writes_bits(program: &Program, at: usize) -> bool {
     let Some(field) = program.insts[at].field(program.arch.table(), "SIMM16") else { return true };
     let (offset, size) = (field >> 6 & 31, (field >> 11 & 31) + 1);
     (u64::from(u32::MAX) >> (32 - size)) << offset & u64::from(VGPR_MSBS) != 0
+}
+
+/// The number of MODE as a hardware register.
+const MODE: u32 = 1;
+
+/// Returns the instructions that interfere with a write of MODE by S_SETREG, each with a message. The hardware writes
+/// the bits of VGPR numbers even if the field does not include them (LLVM, `fixSetRegMode`), and a change of these bits
+/// by the next instruction may be lost (CDNA5 manual, *Data Dependency Resolution*).
+pub(super) fn mode_writes(program: &Program, effects: &[Effects]) -> Vec<(usize, String)> {
+    let table = program.arch.table();
+    let field = |at: usize, name| program.insts[at].field(table, name);
+    let writes_mode = |at: &usize| {
+        effects[*at].calls.contains(&Control::SetReg)
+            && field(*at, "SIMM16").is_some_and(|register| register & 63 == MODE)
+    };
+    let writes: Vec<usize> = (0..effects.len()).filter(writes_mode).collect();
+    if writes.is_empty() || !program.arch.facts().vgprs.msbs {
+        return Vec::new();
+    }
+    let states = states(program, effects);
+    let mut out = Vec::new();
+    for at in writes {
+        let next = successors(program, at)[0];
+        if let Some(next) = next.filter(|next| effects[*next].mode == VGPR_MSBS) {
+            let message = "it directly follows a write of MODE (s_setreg), so that its bits may be lost: another \
+                           instruction must be between the two";
+            out.push((next, message.to_string()));
+        }
+        let (Some(value), State::Known(before)) = (field(at, "SIMM32"), states[at]) else { continue };
+        let offset = field(at, "SIMM16").unwrap_or(0) >> 6 & 31;
+        let after = value << offset & VGPR_MSBS;
+        if !writes_bits(program, at) && after != before & VGPR_MSBS {
+            let message = format!(
+                "hardware also writes bits 19:12 of MODE, which extend VGPR numbers: they become 0x{:x}, and should \
+                 stay 0x{:x}",
+                after >> 12,
+                (before & VGPR_MSBS) >> 12
+            );
+            out.push((at, message));
+        }
+    }
+    out
 }

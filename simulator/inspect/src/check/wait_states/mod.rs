@@ -6,7 +6,9 @@
 //! later instruction executes. Every instruction counts as one wait state, S_NOP as its operand
 //! plus one.
 
+mod coexecution;
 mod kinds;
+mod replay;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -49,14 +51,29 @@ pub fn deficits(program: &Program, effects: &[Effects]) -> HashMap<usize, Defici
     Graph::new(program, effects).deficits(0..program.insts.len(), None)
 }
 
-/// Returns the dependencies between vector instructions for which RDNA needs a wait, by index of the later
+/// Returns the dependencies between vector instructions for which RDNA and CDNA 5 need a wait, by index of the later
 /// instruction.
 pub fn vector_hazards(program: &Program, effects: &[Effects], wave_size: u32) -> HashMap<usize, Missing> {
-    let rules = &program.arch.facts().hazards.valu;
-    if !rules.any() {
+    let hazards = &program.arch.facts().hazards;
+    if !hazards.valu.any() && !hazards.coexecution {
         return HashMap::new();
     }
-    vector::hazards(&Graph::new(program, effects), rules, wave_size)
+    let graph = Graph::new(program, effects);
+    let mut found = vector::hazards(&graph, &hazards.valu, wave_size);
+    if hazards.coexecution {
+        coexecution::hazards(&graph, &mut found);
+    }
+    found
+}
+
+/// Returns the instructions that change a register of an access whose address is not translated yet, by index.
+pub fn replays(program: &Program, effects: &[Effects]) -> HashMap<usize, Missing> {
+    let counters = &program.arch.facts().counters;
+    let mut found = HashMap::new();
+    if counters.replays {
+        replay::hazards(&Graph::new(program, effects), counters, &mut found);
+    }
+    found
 }
 
 /// The control-flow graph of a program, an instruction per node.
@@ -117,7 +134,7 @@ impl<'a> Graph<'a> {
 /// VGPR may be used: the bodies of large matrix instructions are too long for a full analysis.
 fn with_named_registers<'a>(arch: Arch, inst: &Inst, effects: &'a Effects, kinds: Kinds) -> Cow<'a, Effects> {
     let is_any = |used: &Use| used.file == File::Vgpr && used.relative == Some(Relative::Any);
-    if kinds.passes == 0 || !effects.reads.iter().chain(&effects.writes).any(is_any) {
+    if kinds.passes == 0 && kinds.gap == [0; 2] || !effects.reads.iter().chain(&effects.writes).any(is_any) {
         return Cow::Borrowed(effects);
     }
     let binding = operand::binding(arch, inst.entry);

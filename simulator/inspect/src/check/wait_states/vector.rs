@@ -20,6 +20,8 @@ pub struct Missing {
     pub what: &'static str,
     /// What must be between the two.
     pub needed: &'static str,
+    /// How often.
+    pub times: u32,
 }
 
 /// The maximum number of instructions that a search visits.
@@ -61,7 +63,7 @@ pub(super) fn hazards(graph: &Graph<'_>, rules: &ValuHazards, wave_size: u32) ->
     out
 }
 
-fn is_valu(node: &Node<'_>) -> bool {
+pub(super) fn is_valu(node: &Node<'_>) -> bool {
     matches!(node.effects.class, Class::Valu | Class::Matrix)
 }
 
@@ -89,14 +91,19 @@ fn overlaps(used: &Use, first: usize, last: usize) -> bool {
     used.file == File::Sgpr && start <= last && first < end
 }
 
-fn registers(uses: &[Use]) -> impl Iterator<Item = u16> + '_ {
+pub(super) fn registers(uses: &[Use]) -> impl Iterator<Item = u16> + '_ {
     let own = |u: &&Use| u.file == File::Vgpr && u.relative.is_none();
     uses.iter().filter(own).flat_map(|u| u.first..u.first + u.count)
 }
 
 /// Visits the instructions after `first` along all paths. `visit` updates the state of the path, and returns
 /// whether it continues.
-fn walk<S: Clone>(graph: &Graph<'_>, first: usize, state: S, mut visit: impl FnMut(usize, &mut S) -> bool) {
+pub(super) fn walk<S: Clone>(
+    graph: &Graph<'_>,
+    first: usize,
+    state: S,
+    mut visit: impl FnMut(usize, &mut S) -> bool,
+) {
     let mut open = vec![(first, state)];
     let mut visits = 0;
     while let Some((at, state)) = open.pop() {
@@ -124,6 +131,7 @@ fn after_transcendental(graph: &Graph<'_>, first: usize, out: &mut HashMap<usize
                     after: first,
                     what: "a vector instruction reads the result of a transcendental one too early",
                     needed: "s_waitcnt_depctr depctr_va_vdst(0)",
+                    times: 1,
                 });
                 return false;
             }
@@ -144,6 +152,7 @@ fn permutation_after_exec(graph: &Graph<'_>, first: usize, out: &mut HashMap<usi
                 after: first,
                 what: "a lane permutation directly follows a vector comparison that writes EXEC",
                 needed: "a vector instruction other than v_nop",
+                times: 1,
             });
         }
         !is_valu(node) || is_nop(node)
@@ -187,6 +196,7 @@ fn partial_forwarding(graph: &Graph<'_>, first: usize, out: &mut HashMap<usize, 
                     after: first,
                     what: "a vector instruction reads registers that were written shortly before and after a change of EXEC",
                     needed: "s_waitcnt_depctr depctr_va_vdst(0)",
+                    times: 1,
                 });
                 return false;
             }
@@ -231,6 +241,7 @@ fn mask_write(graph: &Graph<'_>, first: usize, out: &mut HashMap<usize, Missing>
                     after: writer,
                     what: "a scalar instruction reads a mask that was written shortly after a vector instruction had read it",
                     needed: "s_waitcnt_depctr depctr_sa_sdst(0)",
+                    times: 1,
                 });
                 return false;
             }
