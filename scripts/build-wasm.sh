@@ -24,7 +24,7 @@ fi
 # The module is only for testing, so it is not optimised. (The profile is that of the native build, to share the
 # dependencies of the macros.)
 fast=(--config profile.release.opt-level=0)
-for package in isa-spec wavesim-{array,asm,debug,inspect,loader,text} wavesim; do
+for package in isa-spec wavesim-{array,asm,assembler,debug,inspect,loader,text,trace} wavesim; do
     fast+=(--config "profile.release.package.$package.opt-level=0")
 done
 cargo build --release --target $target "${std_flags[@]}" "${fast[@]}" -p wavesim-wasm

@@ -168,16 +168,18 @@
 pub use wavesim_array as array;
 pub use wavesim_asm as asm;
 pub use wavesim_assembler as assembler;
+pub use wavesim_conform as conform;
 pub use wavesim_debug as debug;
 pub use wavesim_engine::sched;
 pub use wavesim_files as files;
-pub use wavesim_inspect::{check, conform, trace};
+pub use wavesim_inspect::check;
 pub use wavesim_isa::{arch, codec, descriptor, inst, operand, tables};
 #[cfg(feature = "jit")]
 pub use wavesim_jit as jit;
 pub use wavesim_loader as loader;
 pub use wavesim_machine::{fault, isa, memory, state};
 pub use wavesim_text as text;
+pub use wavesim_trace as trace;
 
 /// Executable code, and the engines that execute it.
 pub mod exec {

@@ -10,10 +10,10 @@ use wavesim_array::Array;
 use wavesim_engine::observe::{Observer, Observers};
 use wavesim_engine::sched::dispatch;
 use wavesim_inspect::check::{Check, Checker, GUARD_BYTES};
-use wavesim_inspect::trace::prints::Prints;
-use wavesim_inspect::trace::stats::Stats;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::Fault;
+use wavesim_trace::prints::Prints;
+use wavesim_trace::stats::Stats;
 
 /// Maximum number of bytes of an output in an answer.
 const MAX_OUTPUT: usize = 8 << 20;

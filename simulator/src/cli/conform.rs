@@ -9,8 +9,8 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use wavesim_conform::{self as conform, Engine, Outcome, Record};
 use wavesim_files as files;
-use wavesim_inspect::conform::{self, Engine, Outcome, Record};
 use wavesim_isa::arch::Arch;
 
 /// Run instruction conformance vectors (JSON Lines, plain or gzip)

@@ -8,14 +8,14 @@ use std::io::Write;
 use std::path::PathBuf;
 use wavesim_engine::observe::{Observer, Observers};
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats, parse_group};
-use wavesim_inspect::trace::Filter;
-use wavesim_inspect::trace::chrome::Chrome;
-use wavesim_inspect::trace::jsonl::Jsonl;
-use wavesim_inspect::trace::prints::Prints;
-use wavesim_inspect::trace::profile::Profile;
-use wavesim_inspect::trace::stats::Stats;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::Fault;
+use wavesim_trace::Filter;
+use wavesim_trace::chrome::Chrome;
+use wavesim_trace::jsonl::Jsonl;
+use wavesim_trace::prints::Prints;
+use wavesim_trace::profile::Profile;
+use wavesim_trace::stats::Stats;
 
 /// Reports about an execution
 #[derive(Debug, Default, Clone, clap::Args)]

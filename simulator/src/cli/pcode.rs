@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use wavesim_asm::describe;
+use wavesim_conform::{self as conform, Engine};
 use wavesim_files as files;
-use wavesim_inspect::conform::{self, Engine};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::isa;
 

@@ -1,4 +1,7 @@
 //! Conformance vectors: one instruction or a few, a start state, and an end state.
+#![warn(missing_docs)]
+// No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod compare;
 pub mod disputed;
