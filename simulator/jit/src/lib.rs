@@ -268,6 +268,22 @@ impl Jit {
         self.0.has_code.load(Ordering::Relaxed)
     }
 
+    /// Compiles what a run would have compiled that executed each operation as often as `executions` returns, in waves
+    /// of `lanes` lanes with this value of MODE: for a run that was observed, and hence interpreted.
+    pub fn compile_executed(&self, mode: u32, lanes: u32, executions: impl Fn(&Op) -> u64) {
+        let inner = &self.0;
+        let Some(mode) = CodeMode::of_wave(inner.snapshot.arch, mode, lanes) else { return };
+        let hot = |op: &Op| op.code != Op::END && executions(op) >= inner.threshold.max(1).into();
+        for (at, _) in (0..).zip(&inner.snapshot.ops).filter(|(_, op)| hot(op)) {
+            let compiled = inner.compiler.lock().unwrap_or_else(PoisonError::into_inner).compiled
+                [mode.index()]
+            .contains(&at);
+            if !compiled {
+                inner.compile(mode, at);
+            }
+        }
+    }
+
     /// Returns statistics about compilation.
     pub fn stats(&self) -> CompileStats {
         let inner = &self.0;

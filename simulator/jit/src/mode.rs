@@ -3,6 +3,7 @@
 use isa_lower::ir::*;
 use isa_lower::visit::each_value;
 use isa_spec::pcode::ir::State;
+use wavesim_isa::arch::Arch;
 use wavesim_isa::relative::{GPR_IDX_EN, VGPR_MSBS, VSKIP};
 use wavesim_machine::exec::output::IEEE;
 use wavesim_machine::exec::rt::Cx;
@@ -42,15 +43,21 @@ impl CodeMode {
     /// Returns the mode of a wave, or `None` if there is no code for it.
     #[inline]
     pub fn of(cx: &Cx<'_>) -> Option<CodeMode> {
+        CodeMode::of_wave(cx.arch, cx.wave.mode, cx.wave.size())
+    }
+
+    /// Returns the mode of a wave of `lanes` lanes with a value of MODE, or `None` if there is no code for it.
+    #[inline]
+    pub fn of_wave(arch: Arch, mode: u32, lanes: u32) -> Option<CodeMode> {
         // Round to nearest even, with all denormals kept or those of f32 flushed: the modes that handlers are
         // specialised for. Modes that change how instructions address registers, or skip them, are excluded.
-        let msbs = if cx.arch.facts().vgprs.msbs { VGPR_MSBS } else { 0 };
-        let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP | msbs) {
+        let msbs = if arch.facts().vgprs.msbs { VGPR_MSBS } else { 0 };
+        let flush = match mode & (0x80_00ff | GPR_IDX_EN | VSKIP | msbs) {
             0xf0 => false,
             0xc0 => true,
             _ => return None,
         };
-        Some(CodeMode { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
+        Some(CodeMode { flush, wide: lanes == 64, ieee: mode & IEEE != 0 })
     }
 
     pub fn index(self) -> usize {

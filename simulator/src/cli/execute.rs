@@ -137,7 +137,16 @@ impl Execution {
         progress::catch_interrupts();
         let bar = progress::Bar::new(self.quiet || self.json, &dispatch);
         dispatch.progress = Some(bar.counters());
-        let result = bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, out));
+        // Only for the engine that was asked for: in the background, nobody knows what will be compiled.
+        #[cfg(feature = "jit")]
+        let (code, run) = (code.as_ref().filter(|_| engine == Engine::Jit), &dispatch);
+        #[cfg(feature = "jit")]
+        let count = code.map(|code| move |counts: &[u64]| super::compiled_stats::count(code, run, counts));
+        #[cfg(feature = "jit")]
+        let count = count.as_ref().map(|count| count as observe::CountCompiled<'_>);
+        #[cfg(not(feature = "jit"))]
+        let count = None;
+        let result = bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, count, out));
         #[cfg(feature = "jit")]
         if let Some((dir, dump)) = dump
             && dump.write(dir)? == 0

@@ -10,6 +10,8 @@ mod asm;
 #[cfg(feature = "bench")]
 mod bench;
 mod check;
+#[cfg(feature = "jit")]
+mod compiled_stats;
 mod completions;
 mod conform;
 mod connections;

@@ -36,7 +36,8 @@ pub struct ObserveArgs {
     /// Trace only instructions at these byte offsets (hexadecimal, both ends included)
     #[arg(long, requires = "trace", value_name = "FIRST..LAST", value_parser = parse_pcs)]
     pub trace_pc: Option<(u64, u64)>,
-    /// Print instruction counts by class and opcode, lane utilisation, divergence, memory traffic and bank conflicts
+    /// Print instruction counts by class and opcode, lane utilisation, divergence, memory traffic and bank conflicts; with
+    /// --engine jit also the units that it compiles, and how code executes each instruction
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "table", value_parser = ["table", "json"])]
     pub stats: Option<String>,
     /// Print the program with the number of executions of each line
@@ -101,21 +102,33 @@ pub struct Observed {
     pub statistics: Option<Value>,
 }
 
+/// A part of the statistics: about the code that the compiled engine has for the program.
+pub struct CompiledStatistics {
+    /// As lines of the table.
+    pub table: String,
+    /// As a part of the JSON object.
+    pub json: Value,
+}
+
+/// Returns [`CompiledStatistics`], given the number of executions of each instruction.
+pub type CountCompiled<'a> = &'a dyn Fn(&[u64]) -> CompiledStatistics;
+
 /// Runs the dispatch, with observers if options or `print` directives of the kernel require them. Listings
 /// and statistics go to `out`, even after a fault; with JSON output (`quiet`), or if a report for programs is written
-/// there, text goes to standard error.
+/// there, text goes to standard error. `compiled` completes the statistics.
 /// An error is a write error.
 pub fn run(
     args: &ObserveArgs,
     prepared: &Prepared,
     dispatch: &Dispatch<'_>,
     quiet: bool,
+    compiled: Option<CountCompiled<'_>>,
     out: &mut dyn Write,
 ) -> anyhow::Result<Observed> {
     if !args.any() && prepared.prints.is_empty() {
         return Ok(Observed { result: dispatch::run(dispatch, &prepared.memory), statistics: None });
     }
-    observed(args, prepared, dispatch, quiet, out)
+    observed(args, prepared, dispatch, quiet, compiled, out)
 }
 
 fn observed(
@@ -123,6 +136,7 @@ fn observed(
     prepared: &Prepared,
     dispatch: &Dispatch<'_>,
     quiet: bool,
+    compiled: Option<CountCompiled<'_>>,
     out: &mut dyn Write,
 ) -> anyhow::Result<Observed> {
     let program = &prepared.program;
@@ -174,12 +188,18 @@ fn observed(
         if elsewhere { output::emit(listing) } else { write!(out, "{listing}")? }
     }
     let mut statistics = None;
-    match (&stats, args.stats.as_deref()) {
-        (Some(stats), _) if quiet => statistics = Some(stats.json()),
-        (Some(stats), Some("json")) => writeln!(out, "{}", stats.json())?,
-        (Some(stats), _) if elsewhere => output::emit(stats.table()),
-        (Some(stats), _) => write!(out, "{}", stats.table())?,
-        _ => {}
+    if let Some(stats) = &stats {
+        let (mut table, mut json) = (stats.table(), stats.json());
+        if let Some(compiled) = compiled.map(|count| count(&stats.counts)) {
+            table += &compiled.table;
+            json["compiled"] = compiled.json;
+        }
+        match args.stats.as_deref() {
+            _ if quiet => statistics = Some(json),
+            Some("json") => writeln!(out, "{json}")?,
+            _ if elsewhere => output::emit(table),
+            _ => write!(out, "{table}")?,
+        }
     }
     Ok(Observed { result: result.map(|()| run_stats), statistics })
 }
