@@ -179,7 +179,8 @@ pub fn disassemble(code: &[u8], target: Option<&str>, wave: Option<u32>) -> PyRe
     let wave = wave.or_else(|| Some(kernel.as_ref()?.wave_size()));
     let (address, len) = module.text;
     let text = module.image.bytes(address, len as usize).unwrap_or_default();
-    let labels = kernel.iter().flat_map(|k| k.labels.iter()).map(|(name, offset)| (address + offset, name.clone()));
+    let labels =
+        kernel.iter().flat_map(|k| k.labels.iter()).map(|(name, offset)| (address + offset, name.clone()));
     Ok(listing(module.arch, wave, address, text, labels))
 }
 

@@ -3,7 +3,7 @@
 
 use wavesim::arch::Arch;
 use wavesim::jit::Jit;
-use wavesim::sched::dispatch::{self, Compiled, DispatchError, GroupOrder, Schedule};
+use wavesim::sched::dispatch::{self, DispatchError, GroupOrder, Schedule};
 use wavesim::sched::order::Choice;
 use wavesim_tests::{Setup, prepare, words};
 
@@ -34,7 +34,7 @@ fn workgroups_of_a_cluster_run_together() {
             let jit = Jit::checked(&prepared.program, 0).expect("a host that is compiled for");
             let mut dispatch = prepared.dispatch(1_000_000);
             dispatch.threads = threads;
-            dispatch.compiled = compiled.then_some(&jit as &(dyn Compiled + Sync));
+            dispatch.compiled = compiled.then_some(&jit as _);
             dispatch.order = order.groups.clone().unwrap_or(GroupOrder::Ascending);
             dispatch.schedule = order.waves.unwrap_or(Schedule::RoundRobin);
             let stats = dispatch::run(&dispatch, &prepared.memory).unwrap_or_else(|fault| panic!("{fault}"));
