@@ -47,6 +47,7 @@ fn package() {
             "no:cacheprovider",
             "tests/test_device.py",
             "tests/test_hostile.py",
+            "tests/test_pytest_plugin.py",
             "tests/test_text.py",
         ])
         .current_dir(here)

@@ -2,7 +2,9 @@
 
 use crate::device::OwnMemory;
 use crate::kernargs::Slot;
-use crate::{CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Services, exit, message};
+use crate::{
+    CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Services, Settings, exit, message,
+};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -143,7 +145,7 @@ impl Kernel {
         let addresses = report.findings.iter().map(|f| f.address);
         let addresses = addresses.chain([report.fault.as_ref().and_then(|f| f.address)]).flatten();
         report.freed = addresses.filter_map(|address| device.find_freed(address)).collect();
-        conclude(stats, report, settings.on_fault)
+        conclude(stats, report, settings)
     }
 
     /// Runs a launch with its kernarg segment in `slot`.
@@ -185,10 +187,15 @@ impl Kernel {
     }
 }
 
-/// Returns the result of a launch, or does what the settings require after a fault.
-pub(crate) fn conclude(stats: RunStats, mut report: Report, on_fault: OnFault) -> Result<Outcome, Error> {
+/// Returns the result of a launch, or does what the settings require after a fault or findings.
+pub(crate) fn conclude(stats: RunStats, mut report: Report, settings: &Settings) -> Result<Outcome, Error> {
+    if let Some(file) = &settings.report
+        && let Err(e) = report.append_to(file)
+    {
+        message::report(&format!("WAVESIM_REPORT={}: {e}", file.display()));
+    }
     let cancelled = |fault: &Fault| fault.kind == FaultKind::Interrupted;
-    match (&report.fault, on_fault) {
+    match (&report.fault, settings.on_fault) {
         (Some(fault), OnFault::Continue) if !cancelled(fault) => {
             let findings = std::mem::take(&mut report.findings);
             message::report(&report.to_string());
@@ -297,7 +304,7 @@ fn file_name(kernel: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Device, Settings};
+    use crate::Device;
     use wavesim::loader::assembly::AssemblyOptions;
 
     #[test]

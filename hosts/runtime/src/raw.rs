@@ -169,7 +169,7 @@ impl Device {
             run_traced(&prepared, &RunOptions { cancel: Some(cancel), ..options }, trace)
         });
         self.inner.programs.release(Code { bytes, program: prepared.program, ..code });
-        let outcome = result.and_then(|(stats, report)| conclude(stats, report, settings.on_fault));
+        let outcome = result.and_then(|(stats, report)| conclude(stats, report, settings));
         (outcome, prepared.memory)
     }
 }

@@ -2,7 +2,10 @@
 
 use crate::memory::Freed;
 use std::fmt;
-use wavesim::check::Finding;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::Path;
+use wavesim::check::{Finding, fault_as_finding};
 use wavesim::fault::Fault;
 
 /// The fault and the findings of a launch.
@@ -24,6 +27,25 @@ impl Report {
     /// Returns true if there is neither a fault nor a finding.
     pub fn is_clean(&self) -> bool {
         self.fault.is_none() && self.findings.is_empty()
+    }
+
+    /// Appends the findings and the fault to a file, a line of JSON each: a finding's machine output, with the kernel, the
+    /// launch and the text of the report. Several processes may append to one file.
+    pub fn append_to(&self, file: &Path) -> io::Result<()> {
+        let findings = self.findings.iter().map(|finding| (finding.json(), finding.to_string()));
+        let fault = self.fault.iter().map(|fault| (fault_as_finding(fault), fault.to_string()));
+        let mut lines = String::new();
+        for (mut line, text) in findings.chain(fault) {
+            line["kernel"] = self.kernel.as_str().into();
+            line["launch"] = self.launch.into();
+            line["report"] = text.into();
+            lines += &format!("{line}\n");
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        // In one call, so that lines of several processes do not mix.
+        OpenOptions::new().create(true).append(true).open(file)?.write_all(lines.as_bytes())
     }
 
     fn write_launch(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

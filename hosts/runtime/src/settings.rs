@@ -6,7 +6,7 @@ use std::sync::Once;
 use wavesim::check::Check;
 
 /// The name and the description of each variable, for documentation and help output.
-pub const VARIABLES: [(&str, &str); 11] = [
+pub const VARIABLES: [(&str, &str); 12] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
@@ -23,6 +23,7 @@ pub const VARIABLES: [(&str, &str); 11] = [
         "WAVESIM_ERROR_EXITCODE",
         "exit status of a program in which a check found something or a kernel faulted (1 to 255; default: its own)",
     ),
+    ("WAVESIM_REPORT", "a file; findings and faults are appended to it, a line of JSON each"),
     (
         "WAVESIM_ON_FAULT",
         "what a fault of a kernel does: error (default) makes the calls that wait for the kernel, and later ones, return an error; continue reports it only; abort ends the process",
@@ -79,6 +80,8 @@ pub struct Settings {
     pub error_exit_code: u8,
     /// What happens after a fault.
     pub on_fault: OnFault,
+    /// File that findings and faults are appended to, a line of JSON each.
+    pub report: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -92,6 +95,7 @@ impl Default for Settings {
             max_instructions: MAX_INSTRUCTIONS,
             error_exit_code: 0,
             on_fault: OnFault::default(),
+            report: None,
         }
     }
 }
@@ -135,6 +139,7 @@ impl Settings {
             })?;
         }
         settings.trace = given("WAVESIM_TRACE").map(PathBuf::from);
+        settings.report = given("WAVESIM_REPORT").map(PathBuf::from);
         if let Some(n) = number("WAVESIM_THREADS", &given)? {
             settings.threads = (n as usize).clamp(1, MAX_THREADS);
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use wavesim_engine::sched::dispatch::{self, RunStats};
 use wavesim_files as files;
 use wavesim_inspect::check::suppress::{self, Suppression};
-use wavesim_inspect::check::{Check, Checker, Finding, Severity, sarif};
+use wavesim_inspect::check::{Check, Checker, Finding, Severity, fault_as_finding, sarif};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::{Fault, FaultKind};
 
@@ -126,7 +126,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
     if let Some(fault) = &fault {
         if args.json {
-            writeln!(out, "{}", fault_json(fault))?;
+            writeln!(out, "{}", fault_as_finding(fault))?;
         } else {
             writeln!(out, "{fault}\n")?;
         }
@@ -156,15 +156,4 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
 /// `1 finding`, `2 findings`.
 fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// A fault, in the JSON form of a finding.
-fn fault_json(fault: &Fault) -> serde_json::Value {
-    let mut finding = serde_json::json!({"schema": "wavesim-check-1", "check": "fault", "severity": "error"});
-    if let (Some(finding), serde_json::Value::Object(fault)) =
-        (finding.as_object_mut(), super::execute::fault_json(fault))
-    {
-        finding.extend(fault);
-    }
-    finding
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wavesim_array::{Array, json, npy, show};
 use wavesim_engine::sched::dispatch::{RunStats, Schedule};
+use wavesim_inspect::check::fault_json;
 use wavesim_loader::compare::Mismatch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::overrides::{OverrideError, Overrides};
@@ -230,22 +231,6 @@ fn success_json(outputs: &[(&str, Array)], finished: &Completed) -> Value {
         "outputs": outputs,
         "instructions": finished.stats.instructions,
         "waves": finished.stats.waves,
-    })
-}
-
-/// Returns a fault as JSON; addresses are in hexadecimal.
-pub fn fault_json(fault: &Fault) -> Value {
-    json!({
-        "kind": fault.kind.name(),
-        "message": fault.message,
-        "line": fault.line,
-        "file": fault.file.as_deref(),
-        "pc": fault.pc,
-        "text": fault.instruction,
-        "workgroup": fault.workgroup,
-        "wave": fault.wave,
-        "lane": fault.lane,
-        "address": fault.address.map(|a| format!("{a:x}")),
     })
 }
 

@@ -104,7 +104,10 @@ class _Plugin:
         if findings:
             text = "\n\n".join(f"{f['report']}\n  kernel `{f['kernel']}`, launch {f['launch']}" for f in findings)
             report.sections.append(("wavesim", text))
-            report.user_properties += [("wavesim", f"{f['check']}: {f['message']}") for f in findings]
+            # The report of JUnit has the properties of the test's last phase, which come from the item.
+            properties = [("wavesim", f"{f['check']}: {f['message']}") for f in findings]
+            report.user_properties += properties
+            item.user_properties += properties
         # The call that waits for a kernel raises its fault, which the test may expect.
         raised = os.environ.get("WAVESIM_ON_FAULT") != "continue"
         errors = [f for f in findings if f["severity"] == "error" and not (raised and f["check"] == "fault")]

@@ -30,7 +30,7 @@ mod written;
 pub use init::initial as initial_registers;
 pub use kind::Check;
 pub use outstanding::Outstanding;
-pub use report::{Finding, Other, Report, Severity, Site};
+pub use report::{Finding, Other, Report, Severity, Site, fault_as_finding, fault_json};
 pub use wait_states::{Successors, successors};
 pub use written::Written;
 

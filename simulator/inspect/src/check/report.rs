@@ -247,6 +247,31 @@ impl Finding {
     }
 }
 
+/// Returns a fault as machine output; addresses are in hexadecimal.
+pub fn fault_json(fault: &Fault) -> Value {
+    json!({
+        "kind": fault.kind.name(),
+        "message": fault.message,
+        "line": fault.line,
+        "file": fault.file.as_deref(),
+        "pc": fault.pc,
+        "text": fault.instruction,
+        "workgroup": fault.workgroup,
+        "wave": fault.wave,
+        "lane": fault.lane,
+        "address": fault.address.map(|a| format!("{a:x}")),
+    })
+}
+
+/// Returns a fault in the form of a finding's machine output.
+pub fn fault_as_finding(fault: &Fault) -> Value {
+    let mut out = fault_json(fault);
+    out["schema"] = json!("wavesim-check-1");
+    out["check"] = json!("fault");
+    out["severity"] = json!(Severity::Error.name());
+    out
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let note = if self.severity == Severity::Note { "note: " } else { "" };
