@@ -4,8 +4,10 @@
 //! `prebuilt`, which `PREBUILD=1 scripts/test-hip.sh` generates, are linked instead.
 #![cfg(target_os = "linux")]
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use wavesim_clang::Clang;
 
@@ -332,4 +334,97 @@ fn all_pass_with_compiled_code() {
     if std::is_x86_feature_detected!("avx2") {
         wavesim_golden::run_again("WAVESIM_ENGINE", "jit");
     }
+}
+
+/// A launch is debugged while the program waits: it is stopped, its memory is read and changed, it goes back, and
+/// the program gets the results.
+#[test]
+fn a_launch_is_debugged() {
+    let Some(program) = compile("vector_add", false) else { return };
+    let commands = program.path.with_file_name("commands.txt");
+    let script = "\
+backtrace
+until s_endpgm
+p arg2[0].f32
+continue
+p arg2[990].f32
+last-write arg2[990]
+p arg2[990].f32
+continue
+set arg2[1].f32 = 42
+quit
+";
+    std::fs::write(&commands, script).unwrap();
+    let commands = commands.to_str().unwrap();
+    let debug = |launch| [("WAVESIM_DEBUG", launch), ("WAVESIM_DEBUG_COMMANDS", commands)];
+    let (out, errors) = program.run(&debug("add:1"));
+    assert_eq!(out, "wavesim gfx1100, no error: c[1] = 42, c[999] = 1000.5\n", "{errors}");
+    for part in [
+        "launch 1 of `_Z3addPKfS0_Pfi`\n[step 0] workgroup (0,0,0) wave 0: ",
+        "#0  ",
+        "arg2[0].f32 = 1.5\n",
+        "arg2[990].f32 = 991.5\n",
+        "arg2[990].f32 = 0.0\n",
+    ] {
+        assert!(errors.contains(part), "no `{part}` in\n{errors}");
+    }
+    // Other launches run as usual.
+    let (out, errors) = program.run(&debug("add:2"));
+    assert_eq!(out, "wavesim gfx1100, no error: c[1] = 2.5, c[999] = 1000.5\n", "{errors}");
+    assert_eq!(errors, "");
+}
+
+/// An editor attaches to a launch of the program, with the token that the program has printed.
+#[test]
+fn an_editor_attaches_to_a_launch() {
+    let Some(program) = compile("vector_add", false) else { return };
+    let mut command = Command::new(&program.path);
+    command.env("LD_LIBRARY_PATH", &program.library);
+    command.envs([("WAVESIM_DEBUG", "add"), ("WAVESIM_DEBUG_LISTEN", "0")]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    let (address, token) = line
+        .split_once(" on ")
+        .and_then(|(_, rest)| rest.split_once(' '))
+        .and_then(|(place, _)| place.split_once('/'))
+        .unwrap_or_else(|| panic!("{line}"));
+    let mut stream = BufReader::new(TcpStream::connect(address).unwrap());
+    let mut seq = 0;
+    // Sends a request, and returns the messages up to the response or, with an event, up to it.
+    let mut request = |command: &str, arguments: &str, until: &str| {
+        seq += 1;
+        let body =
+            format!(r#"{{"seq":{seq},"type":"request","command":"{command}","arguments":{arguments}}}"#);
+        let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        stream.get_mut().write_all(message.as_bytes()).unwrap();
+        let mut all = String::new();
+        while !all.contains(until) {
+            let mut header = String::new();
+            stream.read_line(&mut header).unwrap();
+            let len: usize = header.trim().rsplit(' ').next().unwrap().parse().unwrap();
+            let mut bytes = vec![0; 2 + len];
+            stream.read_exact(&mut bytes).unwrap();
+            all.push_str(std::str::from_utf8(&bytes[2..]).unwrap());
+            all.push('\n');
+        }
+        all
+    };
+    let response = r#""type":"response""#;
+    request("initialize", "{}", response);
+    let refused = request("attach", r#"{"token":"0"}"#, response);
+    assert!(refused.contains(r#""success":false"#), "{refused}");
+    request("attach", &format!(r#"{{"token":"{token}"}}"#), "initialized");
+    let stopped = request("configurationDone", "{}", r#""event":"stopped""#);
+    assert!(stopped.contains(r#""reason":"entry""#), "{stopped}");
+    let frames = request("stackTrace", r#"{"threadId":1}"#, "stackFrames");
+    assert!(frames.contains("vector_add.hip"), "{frames}");
+    let set = r#"{"expression":"set v0 = 0","context":"repl"}"#;
+    request("evaluate", set, response);
+    request("disconnect", "{}", response);
+    drop(stream);
+    let out = child.wait_with_output().unwrap().stdout;
+    // All lanes of the first wave have added the first elements.
+    assert_eq!(String::from_utf8_lossy(&out), "wavesim gfx1100, no error: c[1] = 0, c[999] = 1000.5\n");
 }

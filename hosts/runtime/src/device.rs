@@ -466,6 +466,11 @@ impl Device {
 }
 
 impl LaunchMemory {
+    /// Returns the ranges that the map consists of.
+    pub(crate) fn ranges(&self) -> &[HostMemory] {
+        &self.keep_alive._ranges
+    }
+
     /// Takes the memory out, and returns it with a function that puts it back.
     pub(crate) fn split(self) -> (Memory, impl FnOnce(Memory) -> LaunchMemory) {
         let LaunchMemory { memory, keep_alive, key } = self;

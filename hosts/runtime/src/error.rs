@@ -20,6 +20,14 @@ pub enum Error {
         /// All target names.
         names: String,
     },
+    /// An editor cannot attach to a launch.
+    #[error("WAVESIM_DEBUG_LISTEN={address}: {cause}")]
+    Attach {
+        /// The address.
+        address: String,
+        /// The reason.
+        cause: String,
+    },
     /// An invalid environment variable.
     #[error(transparent)]
     Setting(#[from] SettingError),

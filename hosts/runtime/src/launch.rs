@@ -3,7 +3,7 @@
 use crate::device::OwnMemory;
 use crate::kernargs::Slot;
 use crate::{
-    CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Services, Settings, exit, message,
+    CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Services, Settings, debug, exit, message,
 };
 use std::io::Write;
 use std::path::Path;
@@ -160,6 +160,12 @@ impl Kernel {
     ) -> Result<(RunStats, Report), Error> {
         let device = self.device();
         let map = device.launch_memory(own)?;
+        let settings = device.settings();
+        let debugged = settings.debug.as_ref().filter(|d| d.selects(&self.name, options.number));
+        let debugged = debugged.map(|target| {
+            let args: Vec<_> = self.arguments().cloned().collect();
+            (target, debug::buffers(&args, kernarg, map.ranges()), debug::writable(map.ranges()))
+        });
         let (memory, restore) = map.split();
         memory.write(slot.kernarg, kernarg)?;
         memory.write(slot.packet, &abi::dispatch_packet(given, &self.code, slot.kernarg))?;
@@ -176,10 +182,16 @@ impl Kernel {
             prepared.constant = self.code.image.constant(module.image());
             prepared.padding = request::padding(&self.code, slot.kernarg, kernarg.len() as u64);
         }
-        let trace = device.settings().trace.as_deref();
         let options = options.clone();
         let result = device.cancellable(|cancel| {
-            run_traced(&prepared, &RunOptions { cancel: Some(cancel), ..options }, trace)
+            let options = RunOptions { cancel: Some(cancel), ..options };
+            let Some((target, buffers, ranges)) = debugged else {
+                return run_traced(&prepared, &options, settings.trace.as_deref());
+            };
+            prepared.buffers = buffers;
+            prepared.labels = self.code.labels.to_vec();
+            prepared.debug = self.code.debug.clone();
+            debug::run(&prepared, &options, target, ranges)
         });
         module.release_program(prepared.program);
         device.recycle(restore(prepared.memory));
@@ -242,13 +254,7 @@ pub fn run(
     dispatch.pool = options.pool;
     dispatch.cancel = options.cancel;
     dispatch.check()?;
-    let report = |fault: Option<Box<Fault>>, findings: Vec<Finding>| {
-        if fault.is_some() || findings.iter().any(|f| f.severity == Severity::Error) {
-            exit::record_failure();
-        }
-        let (kernel, launch) = (options.kernel.to_string(), options.number);
-        Report { kernel, launch, fault, findings, freed: Vec::new() }
-    };
+    let report = |fault, findings| report_of(options, fault, findings);
     if let Some(written) = options.written.filter(|_| !options.checks.contains(&Check::Mem)) {
         // What the launch writes is not recorded.
         lock(written).forget_all();
@@ -287,6 +293,19 @@ pub fn run(
         _ => findings,
     };
     Ok((stats, report(fault, findings)))
+}
+
+/// Returns the report of a launch, and records whether it failed.
+pub(crate) fn report_of(
+    options: &RunOptions<'_>,
+    fault: Option<Box<Fault>>,
+    findings: Vec<Finding>,
+) -> Report {
+    if fault.is_some() || findings.iter().any(|f| f.severity == Severity::Error) {
+        exit::record_failure();
+    }
+    let (kernel, launch) = (options.kernel.to_string(), options.number);
+    Report { kernel, launch, fault, findings, freed: Vec::new() }
 }
 
 /// A panic of another thread leaves the bits valid.

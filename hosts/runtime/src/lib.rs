@@ -45,6 +45,7 @@
 #![warn(missing_docs)]
 
 pub mod callback;
+pub mod debug;
 mod device;
 mod engine;
 mod error;

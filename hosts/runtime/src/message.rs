@@ -16,7 +16,7 @@ pub fn report(message: &str) {
 /// Writes to standard error without the lock of the Rust library, which another thread may have held when this
 /// process was forked.
 #[cfg(unix)]
-fn write_error(bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write_error(bytes: &[u8]) -> std::io::Result<()> {
     use std::os::fd::FromRawFd;
     // SAFETY: the file is not closed, since it is never dropped; its descriptor belongs to the process.
     let file = std::mem::ManuallyDrop::new(unsafe { std::fs::File::from_raw_fd(libc::STDERR_FILENO) });
@@ -24,7 +24,7 @@ fn write_error(bytes: &[u8]) -> std::io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn write_error(bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write_error(bytes: &[u8]) -> std::io::Result<()> {
     std::io::stderr().write_all(bytes)
 }
 

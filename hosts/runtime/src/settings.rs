@@ -1,18 +1,28 @@
 //! Environment variables that configure all hosts.
 
+use crate::debug::DebugTarget;
 use crate::{Engine, message};
 use std::path::PathBuf;
 use std::sync::Once;
 use wavesim::check::Check;
 
 /// The name and the description of each variable, for documentation and help output.
-pub const VARIABLES: [(&str, &str); 12] = [
+pub const VARIABLES: [(&str, &str); 15] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
         "checks to run on every launch: all, or a list of mem, init, race, waits, barrier, hazard; 0 for none (default)",
     ),
     ("WAVESIM_TRACE", "a directory; every launch writes a trace to NUMBER-KERNEL.jsonl in it"),
+    (
+        "WAVESIM_DEBUG",
+        "KERNEL or KERNEL:LAUNCH (`*` for any kernel): the debugger stops before the first instruction of these launches, on the program's terminal",
+    ),
+    ("WAVESIM_DEBUG_COMMANDS", "a file with commands that the debugger executes first"),
+    (
+        "WAVESIM_DEBUG_LISTEN",
+        "a port, or address and port, on which an editor can attach to these launches in place of the terminal",
+    ),
     ("WAVESIM_THREADS", "number of host threads that run the workgroups of a launch (default 1)"),
     (
         "WAVESIM_ENGINE",
@@ -70,6 +80,8 @@ pub struct Settings {
     pub checks: Vec<Check>,
     /// Directory that traces are written to.
     pub trace: Option<PathBuf>,
+    /// The launches that are debugged.
+    pub debug: Option<DebugTarget>,
     /// Number of host threads.
     pub threads: usize,
     /// The execution engine.
@@ -90,6 +102,7 @@ impl Default for Settings {
             target: None,
             checks: Vec::new(),
             trace: None,
+            debug: None,
             threads: 1,
             engine: Engine::default(),
             max_instructions: MAX_INSTRUCTIONS,
@@ -140,6 +153,13 @@ impl Settings {
         }
         settings.trace = given("WAVESIM_TRACE").map(PathBuf::from);
         settings.report = given("WAVESIM_REPORT").map(PathBuf::from);
+        if let Some(value) = given("WAVESIM_DEBUG") {
+            let target = DebugTarget::parse(&value);
+            let target =
+                target.map_err(|reason| SettingError { variable: "WAVESIM_DEBUG", value, reason })?;
+            let commands = given("WAVESIM_DEBUG_COMMANDS").map(PathBuf::from);
+            settings.debug = Some(DebugTarget { commands, listen: given("WAVESIM_DEBUG_LISTEN"), ..target });
+        }
         if let Some(n) = number("WAVESIM_THREADS", &given)? {
             settings.threads = (n as usize).clamp(1, MAX_THREADS);
         }
@@ -236,6 +256,9 @@ mod tests {
         let all = read(&[("WAVESIM_CHECK", "all"), ("WAVESIM_TARGET", "gfx1201"), ("WAVESIM_THREADS", "4")])
             .unwrap();
         assert_eq!((all.checks.len(), all.target.as_deref(), all.threads), (6, Some("gfx1201"), 4));
+        let debug =
+            read(&[("WAVESIM_DEBUG", "axpy:3"), ("WAVESIM_DEBUG_LISTEN", "4711")]).unwrap().debug.unwrap();
+        assert_eq!((&*debug.kernel, debug.launch, debug.listen.as_deref()), ("axpy", Some(3), Some("4711")));
         assert_eq!(read(&[("WAVESIM_ENGINE", "jit")]).unwrap().engine, Engine::Jit);
         assert_eq!(read(&[("WAVESIM_ENGINE", "auto")]).unwrap().engine, Engine::Auto);
         assert_eq!(read(&[("WAVESIM_ON_FAULT", "continue")]).unwrap().on_fault, OnFault::Continue);

@@ -22,11 +22,13 @@ mod variables;
 pub mod wire;
 
 use protocol::{LaunchArguments, Request};
+/// The value of a message.
+pub use serde_json::Value as Message;
 use serde_json::Value;
 use wavesim_engine::sched::dispatch::{GroupOrder, Schedule};
 use wavesim_loader::prepared::Prepared;
 
-pub use session::serve;
+pub use session::{serve, serve_attached};
 
 /// The services that a session requires: messages, kernels and file names.
 pub trait Host {
@@ -45,6 +47,14 @@ pub trait Host {
     /// # Errors
     /// The launch or the kernel is invalid.
     fn load(&self, launch: &LaunchArguments) -> Result<Launch, String>;
+
+    /// Returns whether a client may attach to a running program, for [`serve_attached`].
+    ///
+    /// # Errors
+    /// The client must not attach.
+    fn admit(&self, _attach: &LaunchArguments) -> Result<(), String> {
+        Err("there is nothing to attach to".to_string())
+    }
 
     /// Returns the absolute path of a file, with links resolved; `None` if there is no such file.
     fn path(&self, name: &str) -> Option<String>;

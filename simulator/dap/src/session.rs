@@ -1,10 +1,10 @@
 //! A session: reads and answers requests, and runs the kernel in between.
 
+use super::Host;
 use super::protocol::{InitializeArguments, LaunchArguments, Request};
 use super::run::Run;
 use super::source::Listing;
 use super::variables::{Handle, NamedObject};
-use super::{Host, Launch};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -87,20 +87,26 @@ pub fn serve(host: &dyn Host) {
         };
         match request.command.as_str() {
             "initialize" => {
-                let answer = arguments(&request).map(|a: InitializeArguments| {
-                    let first = |starts_at_1: Option<bool>| i64::from(starts_at_1 != Some(false));
-                    client = Client {
-                        first_line: first(a.lines_start_at_1),
-                        first_column: first(a.columns_start_at_1),
-                        invalidated: a.supports_invalidated_event,
-                    };
-                    capabilities()
-                });
+                let answer = initialize(&request, &mut client);
                 sender.respond(&request, answer);
             }
             "launch" => match arguments(&request).and_then(|a| Ok((host.load(&a)?, a))) {
                 Ok((launch, arguments)) => {
-                    if session(&sender, client, &request, launch, arguments) {
+                    let prepared = &launch.prepared;
+                    let (schedule, order) = (launch.schedule, launch.order);
+                    let dispatch = Dispatch { schedule, order, ..prepared.dispatch(launch.max_instructions) };
+                    let timeline = match Timeline::new(prepared, &dispatch) {
+                        Ok(timeline) => timeline,
+                        Err(e) => {
+                            sender.respond(&request, Err(e.to_string()));
+                            continue;
+                        }
+                    };
+                    let debugger = Debugger::new(timeline, || host.waiting());
+                    let mut session = Session::new(&sender, client, debugger, arguments);
+                    sender.respond(&request, Ok(json!({})));
+                    sender.event("initialized", json!({}));
+                    if session.serve() {
                         return;
                     }
                 }
@@ -119,6 +125,59 @@ pub fn serve(host: &dyn Host) {
             other => sender.respond(&request, Err(format!("`{other}` needs a kernel: `launch` comes first"))),
         }
     }
+}
+
+/// Serves a client that attaches to a launch of a running program, until it disconnects. Returns the run,
+/// which need not have ended.
+pub fn serve_attached<'a>(host: &'a dyn Host, timeline: Timeline<'a>) -> Timeline<'a> {
+    let sender = Sender { host, number: Cell::new(0) };
+    let mut client = Client { first_line: 1, first_column: 1, invalidated: false };
+    while let Some(message) = host.receive() {
+        let Ok(request) = message.inspect_err(|text| sender.output("stderr", text)) else { continue };
+        match request.command.as_str() {
+            "initialize" => {
+                let answer = initialize(&request, &mut client);
+                sender.respond(&request, answer);
+            }
+            "attach" => {
+                let allowed = arguments(&request).and_then(|a: LaunchArguments| host.admit(&a).map(|()| a));
+                let arguments = match allowed {
+                    Ok(arguments) => LaunchArguments { stop_on_entry: true, ..arguments },
+                    Err(message) => {
+                        sender.respond(&request, Err(message));
+                        continue;
+                    }
+                };
+                let debugger = Debugger::new(timeline, || host.waiting());
+                let mut session = Session::new(&sender, client, debugger, arguments);
+                sender.respond(&request, Ok(json!({})));
+                sender.event("initialized", json!({}));
+                session.serve();
+                return session.debugger.into_timeline();
+            }
+            "disconnect" => {
+                sender.respond(&request, Ok(json!({})));
+                break;
+            }
+            other => {
+                let message = format!("`{other}` needs a launch: `attach` to the one that waits comes first");
+                sender.respond(&request, Err(message));
+            }
+        }
+    }
+    timeline
+}
+
+fn initialize(request: &Request, client: &mut Client) -> Answer {
+    arguments(request).map(|a: InitializeArguments| {
+        let first = |starts_at_1: Option<bool>| i64::from(starts_at_1 != Some(false));
+        *client = Client {
+            first_line: first(a.lines_start_at_1),
+            first_column: first(a.columns_start_at_1),
+            invalidated: a.supports_invalidated_event,
+        };
+        capabilities()
+    })
 }
 
 /// Parses the arguments of a request; absent arguments are treated as empty.
@@ -158,46 +217,6 @@ fn capabilities() -> Value {
     })
 }
 
-/// Debugs a kernel. Returns true if the client has disconnected.
-fn session(
-    sender: &Sender<'_>,
-    client: Client,
-    request: &Request,
-    launch: Launch,
-    arguments: LaunchArguments,
-) -> bool {
-    let prepared = &launch.prepared;
-    let (schedule, order) = (launch.schedule, launch.order);
-    let dispatch = Dispatch { schedule, order, ..prepared.dispatch(launch.max_instructions) };
-    let timeline = match Timeline::new(prepared, &dispatch) {
-        Ok(timeline) => timeline,
-        Err(e) => {
-            sender.respond(request, Err(e.to_string()));
-            return false;
-        }
-    };
-    let host = sender.host;
-    let mut session = Session {
-        sender,
-        host,
-        client,
-        debugger: Debugger::new(timeline, || host.waiting()),
-        listing: Listing::new(prepared, host),
-        arguments,
-        handles: Vec::new(),
-        objects: Vec::new(),
-        breakpoints: BTreeMap::new(),
-        watched: Vec::new(),
-        run: None,
-        configured: false,
-        ended: false,
-        reported_threads: Vec::new(),
-    };
-    sender.respond(request, Ok(json!({})));
-    sender.event("initialized", json!({}));
-    session.serve()
-}
-
 /// The state of a debugged kernel.
 pub(super) struct Session<'a, 's> {
     pub sender: &'s Sender<'s>,
@@ -222,6 +241,33 @@ pub(super) struct Session<'a, 's> {
     pub ended: bool,
     /// The threads that have been reported to the client.
     pub reported_threads: Vec<i64>,
+}
+
+impl<'a, 's> Session<'a, 's> {
+    fn new(
+        sender: &'s Sender<'s>,
+        client: Client,
+        debugger: Debugger<'a>,
+        arguments: LaunchArguments,
+    ) -> Session<'a, 's> {
+        let listing = Listing::new(debugger.timeline.prepared, sender.host);
+        Session {
+            sender,
+            host: sender.host,
+            client,
+            debugger,
+            listing,
+            arguments,
+            handles: Vec::new(),
+            objects: Vec::new(),
+            breakpoints: BTreeMap::new(),
+            watched: Vec::new(),
+            run: None,
+            configured: false,
+            ended: false,
+            reported_threads: Vec::new(),
+        }
+    }
 }
 
 impl Session<'_, '_> {

@@ -1,8 +1,10 @@
 //! Global memory in pages: tracks the pages that differ from the checkpoint taken or restored last.
 //!
 //! Taking or restoring a checkpoint copies only the pages that stores have changed since. The accesses of
-//! each observed instruction identify these pages.
+//! each observed instruction identify these pages. Memory of the host is only part of checkpoints if the host
+//! has passed its ranges.
 
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::memory::{Memory, OWNED_BASE};
@@ -16,16 +18,23 @@ pub(super) type Page = Arc<[u8]>;
 /// Dirty-page state of global memory relative to a checkpoint.
 #[derive(Default)]
 pub(super) struct Pages {
+    /// Addresses of memory of the host that checkpoints contain.
+    host: Vec<Range<u64>>,
+    /// The addresses of the pages, sorted; a page is inside one range of memory.
+    places: Vec<Range<u64>>,
     /// Pages of the checkpoint. The references are weak, as the checkpoint may have been dropped since.
     base: Vec<Weak<[u8]>>,
     /// By page: whether it may have changed since.
     dirty: Vec<bool>,
     count: usize,
-    /// Size of memory in bytes.
-    len: usize,
 }
 
 impl Pages {
+    /// Creates the state for memory, some of which belongs to the host.
+    pub fn new(host: Vec<Range<u64>>) -> Pages {
+        Pages { host, ..Pages::default() }
+    }
+
     /// Marks the pages that accesses have changed.
     #[inline]
     pub fn mark(&mut self, accesses: &[Access]) {
@@ -34,16 +43,15 @@ impl Pages {
         }
     }
 
-    /// Marks the pages of some bytes. Host memory is not part of checkpoints.
+    /// Marks the pages of some bytes.
     #[inline]
     pub fn mark_bytes(&mut self, address: u64, len: u64) {
-        let Some(start) = address.checked_sub(OWNED_BASE) else { return };
-        let last = (start + len.max(1) - 1) / PAGE as u64;
-        for page in start / PAGE as u64..=last {
-            if let Some(dirty) = self.dirty.get_mut(page as usize) {
-                self.count += !*dirty as usize;
-                *dirty = true;
-            }
+        let end = address.saturating_add(len.max(1));
+        let first = self.places.partition_point(|place| place.end <= address);
+        let places = self.places[first..].iter();
+        for (_, dirty) in places.zip(&mut self.dirty[first..]).take_while(|(place, _)| place.start < end) {
+            self.count += !*dirty as usize;
+            *dirty = true;
         }
     }
 
@@ -54,12 +62,18 @@ impl Pages {
 
     /// Returns the current pages for a checkpoint. Unchanged pages are shared with the last checkpoint.
     pub fn take(&mut self, memory: &Memory) -> Vec<Page> {
-        if self.base.is_empty() {
-            let all = memory.snapshot();
-            self.len = all.len();
-            let pages: Vec<Page> = all.chunks(PAGE).map(Page::from).collect();
-            self.set_base(&pages);
-            return pages;
+        if self.places.is_empty() {
+            let own = OWNED_BASE..OWNED_BASE + memory.snapshot().len() as u64;
+            let mut all: Vec<Range<u64>> = self.host.iter().cloned().chain([own]).collect();
+            all.sort_by_key(|range| range.start);
+            let split = |range: Range<u64>| {
+                let end = range.end;
+                let starts = (range.start..end).step_by(PAGE);
+                starts.map(move |start| start..end.min(start + PAGE as u64))
+            };
+            self.places = all.into_iter().flat_map(split).collect();
+            self.base = vec![Weak::<[u8; 0]>::new(); self.places.len()];
+            self.dirty = vec![true; self.places.len()];
         }
         let mut buffer = vec![0; PAGE];
         let mut page = |k: usize| {
@@ -67,9 +81,10 @@ impl Pages {
             if let Some(known) = known.as_ref().filter(|_| !self.dirty[k]) {
                 return known.clone();
             }
-            let now = &mut buffer[..PAGE.min(self.len - k * PAGE)];
-            let read = memory.read(OWNED_BASE + (k * PAGE) as u64, now);
-            debug_assert!(read.is_ok(), "all of it is one range");
+            let place = &self.places[k];
+            let now = &mut buffer[..(place.end - place.start) as usize];
+            let read = memory.read(place.start, now);
+            debug_assert!(read.is_ok(), "a page is inside one range");
             known.filter(|known| known[..] == *now).unwrap_or_else(|| Page::from(&*now))
         };
         let pages: Vec<Page> = (0..self.base.len()).map(&mut page).collect();
@@ -83,7 +98,7 @@ impl Pages {
             let same =
                 self.base.get(k).is_some_and(|base| std::ptr::addr_eq(base.as_ptr(), Arc::as_ptr(page)));
             if !same || self.dirty[k] {
-                let written = memory.write(OWNED_BASE + (k * PAGE) as u64, page);
+                let written = memory.write(self.places[k].start, page);
                 debug_assert!(written.is_ok(), "a checkpoint is of this memory");
             }
         }

@@ -26,6 +26,7 @@ use super::pages::Pages;
 use super::search::Search;
 use super::stop_points::{StopObserver, StopPoints};
 use super::tracked::{self, Table, Tracked, Tracker};
+use std::ops::Range;
 use std::rc::Rc;
 use wavesim_engine::observe::{NoObserver, Observer};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
@@ -119,6 +120,19 @@ pub struct Timeline<'a> {
 impl<'a> Timeline<'a> {
     /// Creates a run at its start, with the waves of the first workgroup ready.
     pub fn new(prepared: &'a Prepared, dispatch: &'a Dispatch<'a>) -> Result<Timeline<'a>, DispatchError> {
+        Timeline::with_host_memory(prepared, dispatch, Vec::new())
+    }
+
+    /// As [`Timeline::new`], for memory that is mapped from the host: going back restores these ranges of
+    /// addresses, too, which must be writable.
+    ///
+    /// # Errors
+    /// The launch cannot run.
+    pub fn with_host_memory(
+        prepared: &'a Prepared,
+        dispatch: &'a Dispatch<'a>,
+        host: Vec<Range<u64>>,
+    ) -> Result<Timeline<'a>, DispatchError> {
         dispatch.check()?;
         let mut group = Group::new(dispatch, &prepared.memory);
         if dispatch.workgroups() > 0 {
@@ -140,7 +154,7 @@ impl<'a> Timeline<'a> {
             edits: Vec::new(),
             checkpoints: Checkpoints::new(CHECKPOINT_BYTES),
             last_checkpoint: 0,
-            pages: Pages::default(),
+            pages: Pages::new(host),
             no_stops: StopPoints::none(&effects),
             fault: None,
             group_starts: vec![0],

@@ -3,6 +3,9 @@
 use super::check::parse_check;
 use super::input::InputArgs;
 use super::{FAILED, INTERRUPTED, OK, prompt};
+use anyhow::Context as _;
+use clap::Parser as _;
+use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use wavesim_debug::command::{self, Debugger, Flow};
@@ -29,6 +32,29 @@ pub struct DebugArgs {
     pub batch: bool,
     #[command(flatten)]
     pub checks: ChecksArgs,
+}
+
+/// Debug a launch of a HIP, OpenCL or Python program that runs with wavesim's libraries
+#[derive(Debug, clap::Parser)]
+#[command(name = "wavesim debug", override_usage = "wavesim debug [OPTIONS] -- PROGRAM [ARGUMENTS]")]
+struct ProgramArgs {
+    /// The kernel to stop at, and the number of the launch; `*` for any kernel
+    #[arg(long, value_name = "KERNEL[:LAUNCH]", default_value = "*:1")]
+    launch: String,
+    /// Let an editor attach to the launch, on this port, in place of the terminal
+    #[arg(long, value_name = "[ADDRESS:]PORT")]
+    listen: Option<String>,
+    /// First run the commands in this file
+    #[arg(short = 'x', long, value_name = "FILE")]
+    commands: Option<PathBuf>,
+    /// First run this command (repeatable; after those of --commands)
+    #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
+    execute: Vec<String>,
+    /// Go on with the program after these commands
+    #[arg(long)]
+    batch: bool,
+    #[command(flatten)]
+    checks: ChecksArgs,
 }
 
 /// Checks, and going back
@@ -109,6 +135,7 @@ Examples:
   wavesim debug kernel.rdna --batch -e 'break 12 if v3[5] > 10' \\
       -e continue -e 'p v3 as f32'
   wavesim debug vadd/launch.json --target gfx1201 -x session.txt --batch
+  wavesim debug --launch axpy:3 -- ./program 1000
 
 In the debugger, `help` lists the commands. docs/debugging.md finds the errors of
 six broken kernels.";
@@ -130,6 +157,50 @@ fn commands(mut from: impl BufRead) -> impl Iterator<Item = io::Result<String>> 
             Err(e) => Some(Err(e)),
         }
     })
+}
+
+/// Runs `wavesim debug [OPTIONS] -- PROGRAM [ARGUMENTS]`; returns `None` for other command lines.
+pub fn program(words: &[OsString]) -> Option<anyhow::Result<u8>> {
+    let [own, command, rest @ ..] = words else { return None };
+    let end = rest.iter().position(|word| word == "--").filter(|_| command == "debug")?;
+    let args = ProgramArgs::parse_from(std::iter::once(own).chain(&rest[..end]));
+    Some(run_program(&args, &rest[end + 1..]))
+}
+
+/// Runs a program whose libraries are those of wavesim, and lets it debug one of its launches.
+fn run_program(args: &ProgramArgs, program: &[OsString]) -> anyhow::Result<u8> {
+    let mut text = match &args.commands {
+        Some(path) => files::read_text(path)?,
+        None => String::new(),
+    };
+    for command in &args.execute {
+        text.push_str(command);
+        text.push('\n');
+    }
+    if args.batch {
+        text.push_str("quit\n");
+    }
+    let [program, arguments @ ..] = program else { anyhow::bail!("no program is given after `--`") };
+    let mut command = std::process::Command::new(program);
+    command.args(arguments).env("WAVESIM_DEBUG", &args.launch);
+    let checks: Vec<&str> = args.checks.checks.iter().flat_map(|c| &c.0).map(|c| c.name()).collect();
+    if !checks.is_empty() {
+        command.env("WAVESIM_CHECK", checks.join(","));
+    }
+    if let Some(listen) = &args.listen {
+        command.env("WAVESIM_DEBUG_LISTEN", listen);
+    }
+    let script = std::env::temp_dir().join(format!("wavesim-debug-{}.txt", std::process::id()));
+    if !text.is_empty() {
+        files::write(&script, |out| out.write_all(text.as_bytes()))
+            .with_context(|| script.display().to_string())?;
+        command.env("WAVESIM_DEBUG_COMMANDS", &script);
+    }
+    let status = command.status().with_context(|| program.to_string_lossy().into_owned());
+    if !text.is_empty() {
+        let _ = std::fs::remove_file(&script);
+    }
+    Ok(status?.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED))
 }
 
 pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {

@@ -116,10 +116,13 @@ pub fn main() -> ExitCode {
 /// The `wavesim` command with these arguments, of which the first is the name of the program: parses them, runs the
 /// subcommand, and returns the exit code. Help ends the process, and so do wrong arguments.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = Cli::parse_from(arguments);
-    progress::exit_on_interrupt();
+    let words: Vec<OsString> = arguments.into_iter().collect();
     let mut out = output::stdout();
-    let result = dispatch(&cli.command, &mut out);
+    let result = debug::program(&words).unwrap_or_else(|| {
+        let cli = Cli::parse_from(&words);
+        progress::exit_on_interrupt();
+        dispatch(&cli.command, &mut out)
+    });
     let flushed = out.flush().map_err(|e| anyhow::Error::new(e).context("standard output"));
     let code = result.and_then(|code| flushed.map(|()| code));
     code.unwrap_or_else(|e| {

@@ -123,6 +123,14 @@ impl<'a> Debugger<'a> {
         }
     }
 
+    /// Ends the session, and returns the run.
+    pub fn into_timeline(self) -> Timeline<'a> {
+        let mut timeline = self.timeline;
+        // The session polls on behalf of its client.
+        timeline.set_poll(Rc::new(|| false));
+        timeline
+    }
+
     /// Returns whether findings of a check stop the run.
     fn stops_at(&self, check: Check) -> bool {
         self.stop_at.as_ref().is_none_or(|list| list.contains(&check))

@@ -80,6 +80,22 @@ impl Debugger<'_> {
         Ok(())
     }
 
+    /// Runs the rest of the launch, without breakpoints and watchpoints.
+    ///
+    /// # Errors
+    /// The run has been interrupted, or cannot end.
+    pub fn run_to_end(&mut self) -> Result<(), String> {
+        self.breakpoints.clear();
+        self.watchpoints.clear();
+        self.stop_at = Some(Vec::new());
+        self.begin();
+        self.run_while(true, &[], &mut |_, _| false)?;
+        if self.timeline.finished() {
+            return Ok(());
+        }
+        Err(self.stops.iter().map(Stop::title).collect::<Vec<_>>().join("; "))
+    }
+
     pub(super) fn until(&mut self, place: &str, out: &mut String) -> CommandResult {
         let pcs = match place {
             "barrier" => self.barriers()?,
