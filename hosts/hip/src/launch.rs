@@ -9,6 +9,7 @@ use crate::stream::Handle;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
+use wavesim::loader::kernel_name::demangled;
 use wavesim_runtime::Kernel;
 
 /// `dim3`.
@@ -55,7 +56,8 @@ impl LaunchParameters {
     fn invocation(self, kernel: Kernel, explicit: Vec<u8>) -> Outcome<Invocation> {
         let (grid, block): ([u32; 3], [u32; 3]) = (self.grid.into(), self.block.into());
         let invalid = |message: String| {
-            Err(Status::INVALID_CONFIGURATION.because(format!("kernel `{}`: {message}", kernel.name())))
+            Err(Status::INVALID_CONFIGURATION
+                .because(format!("kernel `{}`: {message}", demangled(kernel.name()))))
         };
         if grid.contains(&0) || block.contains(&0) {
             return invalid(format!("a grid of {grid:?} workgroups of {block:?} work-items is empty"));
@@ -112,8 +114,10 @@ impl Arguments {
             (true, true) if kernel.arguments().next().is_none() => Ok(Vec::new()),
             (true, true) => {
                 let count = kernel.arguments().count();
-                let message =
-                    format!("kernel `{}` takes {count} arguments, but none were given", kernel.name());
+                let message = format!(
+                    "kernel `{}` takes {count} arguments, but none were given",
+                    demangled(kernel.name())
+                );
                 Err(Status::INVALID_VALUE.because(message))
             }
         }
@@ -126,7 +130,7 @@ impl Arguments {
             // SAFETY: there is a pointer for each argument of the kernel ([`Arguments::new`]).
             let from = unsafe { self.pointers.at(at)? };
             if from.is_null() {
-                let (name, count) = (kernel.name(), kernel.arguments().count());
+                let (name, count) = (demangled(kernel.name()), kernel.arguments().count());
                 let message = format!(
                     "kernel `{name}` takes {count} arguments, the pointer to number {} is null",
                     at + 1
@@ -164,7 +168,8 @@ impl Arguments {
         let len = len.iter().rev().fold(0, |n, &b| n << 8 | b as usize);
         // SAFETY: the buffer has at least this size ([`Arguments::new`]).
         let bytes = unsafe { buffer.read(len.min(kernel.kernarg_bytes() as usize)) };
-        let invalid = |e| Status::INVALID_VALUE.because(format!("kernel `{}`: {e}", kernel.name()));
+        let invalid =
+            |e| Status::INVALID_VALUE.because(format!("kernel `{}`: {e}", demangled(kernel.name())));
         kernel.check_arguments(&bytes).map_err(invalid)?;
         Ok(bytes)
     }

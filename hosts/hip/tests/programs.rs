@@ -189,7 +189,7 @@ freed memory: hipErrorIllegalAddress
         "only 160 are left in the allocation",
         "is not device memory",
         "hipMallocArray is not supported",
-        "kernel `_Z4fillPii`, launch 1",
+        "kernel `fill(int*, int)`, launch 1",
         "wrong.hip:10",
         "it has been freed already",
         "use after free",

@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use wavesim::check::{Finding, fault_as_finding};
 use wavesim::fault::Fault;
+use wavesim::loader::kernel_name::demangled;
 
 /// The fault and the findings of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl Report {
     fn write_launch(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kernel.as_str() {
             "" => Ok(()),
-            kernel => write!(f, "\n  kernel `{kernel}`, launch {}", self.launch),
+            kernel => write!(f, "\n  kernel `{}`, launch {}", demangled(kernel), self.launch),
         }
     }
 }

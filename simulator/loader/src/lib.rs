@@ -18,6 +18,7 @@ pub mod compare;
 pub mod debug_info;
 pub mod generic;
 pub mod image;
+pub mod kernel_name;
 pub mod launch;
 pub mod line_table;
 mod metadata;

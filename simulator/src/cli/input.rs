@@ -19,11 +19,11 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::Machine;
 use wavesim_loader::assembly::AssemblyOptions;
 use wavesim_loader::code_object::{self, LoadError};
-use wavesim_loader::generic;
 use wavesim_loader::launch::{self, LoadedLaunch, TargetSelection};
 use wavesim_loader::prepared::{Prepared, Source};
 use wavesim_loader::request::{self, ArgumentValue, Request};
 use wavesim_loader::text_kernel;
+use wavesim_loader::{generic, kernel_name};
 use wavesim_machine::memory::Memory;
 use wavesim_text::Options;
 use wavesim_text::constant::Constants;
@@ -423,11 +423,11 @@ impl KernelArgs {
         let call = &self.call;
         let kernel = match (&call.kernel, &names[..]) {
             // An unknown name is an error of the loader, which suggests a similar one.
-            (Some(name), names) => super::source::select(names, name).unwrap_or(name),
+            (Some(name), names) => kernel_name::select(names, name).unwrap_or(name),
             (None, [only]) => only,
             (None, []) => bail!("this code object has no kernel"),
             (None, many) => {
-                let names: Vec<String> = many.iter().map(|name| super::source::demangled(name)).collect();
+                let names: Vec<String> = many.iter().map(|name| kernel_name::demangled(name)).collect();
                 bail!("select a kernel with --kernel: {}", names.join(", "))
             }
         };
