@@ -157,7 +157,15 @@ pub enum DispatchError {
 }
 
 /// Upper bound of a workgroup's LDS on any architecture, in bytes; `Arch::lds_bytes` returns that of one.
-pub const MAX_LDS: u32 = 320 << 10;
+pub const MAX_LDS: u32 = {
+    let (mut most, mut index) = (0, 0);
+    while index < Arch::ALL.len() {
+        let own = Arch::ALL[index].lds_bytes();
+        most = if own > most { own } else { most };
+        index += 1;
+    }
+    most
+};
 /// Upper bound of a workgroup's scratch in bytes. The limit is the simulator's own: a header must not be able
 /// to claim all of the host's memory.
 pub const MAX_SCRATCH: u64 = 128 << 20;

@@ -133,10 +133,3 @@ fn read_only_registers_have_their_contents() {
         }
     }
 }
-
-/// The limit in messages that know no architecture is that of the largest.
-#[test]
-fn the_most_lds_is_that_of_an_architecture() {
-    let most = Arch::ALL.iter().map(|arch| arch.lds_bytes()).max();
-    assert_eq!(most, Some(crate::sched::dispatch::MAX_LDS));
-}

@@ -102,7 +102,7 @@ impl Arch {
 
     /// What the ISA description does not state.
     #[inline]
-    pub fn facts(self) -> &'static Facts {
+    pub const fn facts(self) -> &'static Facts {
         &FACTS[self as usize]
     }
 
@@ -129,7 +129,7 @@ impl Arch {
     }
 
     /// Maximum LDS per workgroup in bytes.
-    pub fn lds_bytes(self) -> u32 {
+    pub const fn lds_bytes(self) -> u32 {
         self.facts().lds_bytes
     }
 
