@@ -4,6 +4,7 @@
 use super::context::Cx;
 use super::operands::operand_lane;
 use crate::op::Source;
+#[cfg(target_arch = "x86_64")]
 use wavesim_state::host::Avx2;
 use wavesim_state::wave::{ALL_VGPRS, STAGE};
 use wavesim_state::{Half, LaneVec};
@@ -210,7 +211,11 @@ unsafe fn gather_within_half(vec: *const LaneVec, from: &LaneVec, first: u32) ->
         Some(out)
     }
     #[cfg(not(target_arch = "x86_64"))]
-    None
+    {
+        let inside = from.0.iter().all(|lane| lane ^ first < 32);
+        // SAFETY: the caller guarantees that the vector is readable.
+        inside.then(|| LaneVec(from.0.map(|lane| unsafe { (&(*vec).0)[(lane ^ first) as usize] })))
+    }
 }
 
 /// Slow path of [`pull_lanes`]: any wave size, any EXEC.
