@@ -1,34 +1,10 @@
 //! The log of an observed instruction: its memory accesses, merged for consecutive lanes.
 
 use super::patterns::{patterns_of, runs};
+use super::place::Place;
 use super::replaced::Replaced;
 use isa_spec::pcode::builtins::Control;
 use wavesim_state::LaneVec;
-
-/// The memory that an access reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
-    /// Global memory, by address.
-    Global,
-    /// LDS of the workgroup.
-    Lds,
-    /// Scratch of the lane.
-    Scratch,
-    /// A buffer access beyond the descriptor's range, which does nothing.
-    Nowhere,
-}
-
-impl Place {
-    /// Returns the name used in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Place::Global => "global memory",
-            Place::Lds => "LDS",
-            Place::Scratch => "scratch",
-            Place::Nowhere => "out of the buffer's range",
-        }
-    }
-}
 
 /// The access of one lane, or of several consecutive lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::lds::{is_below, last_offset, load_words_inline, store_words};
 use super::memory::{are_coalesced, last_range, prefetch};
 use super::operands::fast_source;
 use super::transpose::{load_quads, store_quads};
-use super::watch;
+use super::watched;
 use crate::op::Source;
 use wavesim_state::host::Avx2;
 use wavesim_state::memory::access::{self, Own};
@@ -133,7 +133,7 @@ unsafe fn block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
     }
     let host = match WATCHED {
         // SAFETY: the caller guarantees that the host has AVX2 (H1).
-        true => unsafe { watch::block(cx, address, 4 * DWORDS, write)? },
+        true => unsafe { watched::block(cx, address, 4 * DWORDS, write)? },
         false => last_range(cx).host_of(address, size as u64, write)?,
     };
     prefetch(cx, host, address, size);
@@ -245,7 +245,7 @@ unsafe fn inside<const WATCHED: bool, const N: usize>(
     let offsets = unsafe { &*fast_source(cx.file, lanes) };
     if WATCHED {
         // SAFETY: the caller guarantees that the host has AVX2 (H1).
-        return unsafe { watch::lds(cx, offsets, &plus, bytes, write) };
+        return unsafe { watched::lds(cx, offsets, &plus, bytes, write) };
     }
     // Loops rather than iterators, here and above: closures are compiled without the host's features and stay
     // calls.

@@ -2,12 +2,12 @@
 
 use super::control::{barrier, does_nothing, is_barrier};
 use super::float::General;
-use super::operands::{fast_broadcast, fast_broadcast_both};
-use super::tables::{Arithmetic, Handlers, Table};
+use super::float_mode::FloatMode;
+use super::tables;
 use super::tuning::Tuning;
 use super::watch::Watch;
 use crate::op::Pools;
-use crate::op::{Ext, Op, Variant};
+use crate::op::{Ext, Op};
 use isa_spec::arith::FloatEnv;
 use isa_spec::pcode::builtins::Control;
 use std::sync::atomic::AtomicBool;
@@ -46,6 +46,15 @@ impl Flow {
 /// AVX2 and related features.
 pub type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;
 
+/// A handler table, indexed by the code of an operation.
+pub type Table = tables::Table<Handler>;
+/// A handler table in compact form.
+pub type Numbered = tables::Numbered<Handler>;
+/// The tables to select from, by float mode and wave size.
+pub type Tables = tables::Tables<Handler>;
+/// [`Tables`], and the tables built from them.
+pub type Handlers = tables::Handlers<Handler>;
+
 /// The tables and the float environment that MODE selects.
 struct Chosen {
     narrow: &'static Table,
@@ -57,15 +66,14 @@ impl Handlers {
     /// Selects the tables for a MODE and a wave size.
     #[inline(always)]
     fn choose(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
-        // Rounding, denormals and FP16_OVFL; and the CDNA modes of vector instructions. Where MODE does not
-        // extend VGPR numbers, its bits for that enable exceptions, which kernels do not.
-        let (fast, arithmetic) = match (fast, mode & (ARITHMETIC | GPR_IDX_EN | VSKIP | VGPR_MSBS)) {
-            (Some(fast), 0xf0) => (fast, Arithmetic::KEEP),
-            (Some(fast), 0xc0) => (fast, Arithmetic::FLUSH),
+        // Where MODE does not extend VGPR numbers, its bits for that enable exceptions, which kernels do not.
+        let (fast, float) = match (fast, mode & (ARITHMETIC | GPR_IDX_EN | VSKIP | VGPR_MSBS)) {
+            (Some(fast), 0xf0) => (fast, FloatMode::KEEP),
+            (Some(fast), 0xc0) => (fast, FloatMode::FLUSH),
             _ => return self.choose_rare(fast, arch, mode, lanes),
         };
-        let narrow = self.fast(fast, arithmetic, false);
-        let handlers = if lanes == 64 { self.fast(fast, arithmetic, true) } else { narrow };
+        let narrow = self.fast(fast, float, false);
+        let handlers = if lanes == 64 { self.fast(fast, float, true) } else { narrow };
         Chosen { narrow, handlers, general: General(FloatEnv::KEEP) }
     }
 
@@ -86,7 +94,7 @@ impl Handlers {
     fn by_arithmetic(&'static self, fast: Option<Avx2>, mode: u32, wide: bool) -> &'static Table {
         match fast {
             None => self.base(),
-            Some(fast) => self.fast(fast, Arithmetic::of(mode), wide),
+            Some(fast) => self.fast(fast, FloatMode::of(mode), wide),
         }
     }
 }
@@ -115,13 +123,13 @@ pub struct Cx<'a> {
     pub fast: Option<Avx2>,
     /// The handlers for this host, MODE and wave size.
     pub handlers: &'static Table,
-    /// The handlers for 32 lanes, which [`both_halves`] calls.
+    /// The handlers for 32 lanes, which [`both_halves`](super::both_halves) calls.
     pub(super) narrow: &'static Table,
-    /// The file of the half that a handler for 32 lanes runs on. In waves of 64 lanes, only [`both_halves`]
+    /// The file of the half that a handler for 32 lanes runs on. In waves of 64 lanes, only [`both_halves`](super::both_halves)
     /// and related functions set it.
     pub file: Half,
     /// The file of the first half.
-    first: Half,
+    pub(super) first: Half,
     /// The tables to select from.
     tables: &'static Handlers,
     /// The float environment of `BASE` handlers.
@@ -265,90 +273,6 @@ impl<'a> Cx<'a> {
         let event = Event::out_of_bounds(self.memory, e, lane);
         self.fault(event)
     }
-}
-
-/// Runs [`Cx::op`] in a wave of 64 lanes as two halves of 32, one after the other. For operations that access
-/// no lane of the other half and cannot stop the wave. The second call is a tail call, for which nothing but
-/// the context stays in registers.
-///
-/// # Safety
-/// As for [`Handler`], in a wave of 64 lanes, and `op` is [`Cx::op`]. The handler for one half returns
-/// [`Flow::NEXT`].
-pub unsafe fn both_halves(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    debug_assert!(std::ptr::eq(cx.op, op));
-    cx.file = cx.first;
-    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
-    let flow = unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) };
-    debug_assert!(flow == Flow::NEXT);
-    let (op, [_, second]) = (cx.op, cx.both());
-    cx.file = second;
-    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
-    unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) }
-}
-
-/// [`both_halves`] for [`Variant::FastBroadcast`]: SGPRs are broadcast before a mask result of the first half
-/// can change one.
-///
-/// # Safety
-/// As for [`both_halves`]; the operation lists SGPRs (O5), and the host has AVX2 (H1).
-#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-pub unsafe fn both_halves_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    // SAFETY: the caller upholds the contracts of both.
-    unsafe {
-        fast_broadcast_both(cx, op);
-        both_halves_copied(cx, op)
-    }
-}
-
-/// The second part of [`both_halves_broadcast`]: a function of its own, so that the broadcasts need no
-/// callee-saved registers.
-///
-/// # Safety
-/// As for [`both_halves_broadcast`].
-#[inline(never)]
-unsafe fn both_halves_copied(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    debug_assert!(std::ptr::eq(cx.op, op));
-    cx.file = cx.first;
-    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
-    let flow = unsafe { cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op) };
-    debug_assert!(flow == Flow::NEXT);
-    let (op, [_, second]) = (cx.op, cx.both());
-    cx.file = second;
-    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
-    unsafe { cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op) }
-}
-
-/// [`Variant::FastBroadcast`] in a wave of 32 lanes: broadcasts the SGPRs and continues as [`Variant::Fast`].
-/// A single function for all operations, so that each is compiled once.
-///
-/// # Safety
-/// As for [`Handler`], in a wave of 32; the operation lists SGPRs (O5), and the host has AVX2 (H1).
-#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-pub unsafe fn broadcast_first(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
-    unsafe {
-        fast_broadcast(cx, op, cx.file);
-        cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op)
-    }
-}
-
-/// Distance from the handler that broadcasts SGPRs to the one that finds them broadcast.
-const COPIED: usize = Variant::FastBroadcast as usize - Variant::Fast as usize;
-
-/// [`both_halves`] for operations that may stop the wave: the second half then does not run.
-///
-/// # Safety
-/// As for [`Handler`], in a wave of 64.
-pub unsafe fn each_half(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    cx.file = cx.first;
-    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
-    let flow = unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) };
-    if flow != Flow::NEXT {
-        return flow;
-    }
-    [_, cx.file] = cx.both();
-    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
-    unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) }
 }
 
 /// Runs a control builtin.

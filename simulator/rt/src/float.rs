@@ -1,7 +1,7 @@
 //! Float operations by mode. `Keep` and `Flush` round to nearest even with the host's own instructions,
 //! inlined into lane loops; `General` uses the exact library.
 
-use super::half::half_to_single;
+use super::half_conversions::half_to_single;
 use super::nan;
 use isa_spec::arith::{self, FloatEnv};
 use isa_spec::pcode::ir::Ty;

@@ -9,7 +9,7 @@ pub use lanes::{load_buffer, load_offsets, load_vecs, store_buffer, store_offset
 pub(super) use window::{are_coalesced, last_range, prefetch};
 
 use super::context::{Cx, Flow};
-use super::watch;
+use super::watched;
 use isa_spec::pcode::ir::Space;
 use wavesim_state::event::Event;
 use wavesim_state::memory::{MemError, Place};
@@ -190,7 +190,7 @@ fn missed_load<const BYTES: usize>(
     missed: impl FnOnce(&mut Cx<'_>) -> Result<[u8; BYTES], Flow>,
 ) -> Result<[u8; BYTES], Flow> {
     let mut bytes = [0; BYTES];
-    match watch::load(cx, space, at, lane, &mut bytes) {
+    match watched::load(cx, space, at, lane, &mut bytes) {
         Some(result) => result.map(|()| bytes),
         None => missed(cx),
     }
@@ -204,18 +204,18 @@ fn missed_store(
     lane: Option<u32>,
     bytes: &[u8],
 ) -> Result<(), Flow> {
-    watch::store(cx, space, e.address, lane, bytes).unwrap_or_else(|| Err(cx.memory_fault(e, lane)))
+    watched::store(cx, space, e.address, lane, bytes).unwrap_or_else(|| Err(cx.memory_fault(e, lane)))
 }
 
 /// LDS stores beyond the allocation are dropped.
 #[cold]
 fn missed_lds_store(cx: &mut Cx<'_>, at: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Flow> {
-    watch::store(cx, Space::Lds, at, lane, bytes).unwrap_or(Ok(()))
+    watched::store(cx, Space::Lds, at, lane, bytes).unwrap_or(Ok(()))
 }
 
 #[cold]
 fn missed_scratch_store(cx: &mut Cx<'_>, at: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Flow> {
-    let missed = watch::store(cx, Space::Scratch, at, lane, bytes);
+    let missed = watched::store(cx, Space::Scratch, at, lane, bytes);
     missed.unwrap_or_else(|| Err(scratch_fault(cx, at, bytes.len(), lane, true)))
 }
 

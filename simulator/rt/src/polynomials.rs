@@ -5,7 +5,7 @@
 //! in modes other than those of fast handlers. Results are the same bits on every host.
 
 use super::float::{Mode, f, quiet_f32};
-use super::half::{half_to_single, single_to_half};
+use super::half_conversions::{half_to_single, single_to_half};
 use isa_spec::arith::approx::{Function, MARGIN, evaluate, quick};
 use isa_spec::arith::{FloatEnv, Format};
 use wavesim_state::LaneVec;

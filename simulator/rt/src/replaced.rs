@@ -1,6 +1,6 @@
 //! The contents of memory before the stores of an observed instruction.
 
-use super::watch::Place;
+use super::place::Place;
 use wavesim_state::LaneVec;
 use wavesim_state::memory::access;
 

@@ -2,10 +2,12 @@
 //! wave first uses its mode: in the executable, and in a process that never needs the table, each entry is a
 //! two-byte number.
 //!
+//! The tables do not know what a handler is (`H`): [`Cx`](super::Cx), which handlers take, selects from them.
+//!
 //! MODE controls f32 and other floats with separate bits. In modes without fast handlers, most operations of
 //! a kernel still have one: those without floats, and those on floats whose bits have the usual values.
 
-use super::context::Handler;
+use super::float_mode::FloatMode;
 use crate::op::{Op, Variant};
 use crate::operations::OPERATIONS;
 use isa_spec::pcode::builtins::Control;
@@ -16,50 +18,53 @@ use wavesim_state::host::Avx2;
 use wavesim_state::{Wave, Workgroup};
 
 /// A handler table, indexed by the code of an operation.
-pub type Table = [Handler; Op::CODES];
+pub type Table<H> = [H; Op::CODES];
+
+/// See [`Numbered::SHARED`].
+const SHARED: u16 = u16::MAX;
 
 /// A handler table in compact form: each handler once, and for each code the number of its handler.
 #[derive(Clone, Copy)]
-pub struct Numbered {
+pub struct Numbered<H: 'static> {
     /// The handlers; some may be shared with other tables.
-    pub handlers: &'static [Handler],
+    pub handlers: &'static [H],
     /// Index in `handlers` by code, or [`Numbered::SHARED`].
     pub by_code: &'static [u16; Op::CODES],
 }
 
-impl Numbered {
+impl<H: Copy> Numbered<H> {
     /// The operation has the same handler on all hosts: the fast one of [`Tables::keep`].
-    pub const SHARED: u16 = u16::MAX;
+    pub const SHARED: u16 = SHARED;
 
     /// Creates a table with the same handler for all codes.
-    pub const fn only(handler: &'static [Handler; 1]) -> Numbered {
+    pub const fn only(handler: &'static [H; 1]) -> Numbered<H> {
         Numbered { handlers: handler, by_code: &[0; Op::CODES] }
     }
 
-    fn at(&self, code: usize) -> Option<Handler> {
+    fn at(&self, code: usize) -> Option<H> {
         match self.by_code[code] {
-            Numbered::SHARED => None,
+            SHARED => None,
             number => Some(self.handlers[number as usize]),
         }
     }
 }
 
 /// The tables to select from, by float mode and wave size.
-pub struct Tables {
+pub struct Tables<H: 'static> {
     /// Rounds to nearest even, keeps denormals.
-    pub keep: Numbered,
+    pub keep: Numbered<H>,
     /// As `keep`, for waves of 64 lanes: operations that can, run as two halves of 32 with the handlers of
     /// `keep`.
-    pub keep_64: Numbered,
+    pub keep_64: Numbered<H>,
     /// Flushes denormals of f32.
-    pub flush: Numbered,
+    pub flush: Numbered<H>,
     /// As `flush`, for waves of 64 lanes.
-    pub flush_64: Numbered,
+    pub flush_64: Numbered<H>,
     /// Any mode, any host.
-    pub base: Numbered,
+    pub base: Numbered<H>,
     /// Used while MODE skips vector instructions or offsets their VGPRs: [`by_mode`](super::by_mode) for all
     /// codes.
-    pub by_mode: Numbered,
+    pub by_mode: Numbered<H>,
     /// In other arithmetic modes, fast handlers run the operations that do not need `base`. Must be false if
     /// `base` leaves instructions to the evaluator, which runs whole instructions: it cannot run the rest of
     /// one whose first operation had a handler.
@@ -84,27 +89,27 @@ pub struct MachineOps {
 }
 
 /// [`Tables`], and the tables built from them.
-pub struct Handlers {
-    tables: Tables,
-    base: OnceLock<Box<Table>>,
-    by_mode: OnceLock<Box<Table>>,
-    /// Tables for hosts with the features that fast handlers are compiled for: see [`Arithmetic::place`].
-    fast: [OnceLock<Box<Table>>; Arithmetic::COUNT],
+pub struct Handlers<H: 'static> {
+    tables: Tables<H>,
+    base: OnceLock<Box<Table<H>>>,
+    by_mode: OnceLock<Box<Table<H>>>,
+    /// Tables for hosts with the features that fast handlers are compiled for: see [`FloatMode::index`].
+    fast: [OnceLock<Box<Table<H>>>; FloatMode::COUNT],
 }
 
-impl Handlers {
+impl<H: Copy> Handlers<H> {
     /// Creates the set; tables are built on first use.
     ///
     /// # Safety
     /// Each table has, at the code of an operation, a handler of this operation for the table's modes and
     /// wave sizes. Handlers of `base` and `by_mode`, and those of `keep` that `base` shares, run on any host;
     /// the others require what [`Avx2`] proves.
-    pub const unsafe fn new(tables: Tables) -> Handlers {
+    pub const unsafe fn new(tables: Tables<H>) -> Handlers<H> {
         Handlers {
             tables,
             base: OnceLock::new(),
             by_mode: OnceLock::new(),
-            fast: [const { OnceLock::new() }; Arithmetic::COUNT],
+            fast: [const { OnceLock::new() }; FloatMode::COUNT],
         }
     }
 
@@ -114,33 +119,33 @@ impl Handlers {
     }
 
     /// Returns the table for hosts without the features that fast handlers are compiled for.
-    pub(super) fn base(&'static self) -> &'static Table {
+    pub(super) fn base(&'static self) -> &'static Table<H> {
         self.base.get_or_init(|| self.made(|_| &self.tables.base))
     }
 
     /// Returns the table for use while MODE skips vector instructions or offsets their VGPRs.
-    pub(super) fn by_mode(&'static self) -> &'static Table {
+    pub(super) fn by_mode(&'static self) -> &'static Table<H> {
         self.by_mode.get_or_init(|| self.made(|_| &self.tables.by_mode))
     }
 
     /// Returns the table for an arithmetic mode, in waves of 64 lanes (`wide`) or of 32, on a host with the
     /// features that fast handlers are compiled for.
     #[inline(always)]
-    pub(super) fn fast(&'static self, _: Avx2, mode: Arithmetic, wide: bool) -> &'static Table {
-        match self.fast[mode.place(wide)].get() {
+    pub(super) fn fast(&'static self, _: Avx2, mode: FloatMode, wide: bool) -> &'static Table<H> {
+        match self.fast[mode.index(wide)].get() {
             Some(table) => table,
             None => self.make_fast(mode, wide),
         }
     }
 
     #[cold]
-    fn make_fast(&'static self, mode: Arithmetic, wide: bool) -> &'static Table {
+    fn make_fast(&'static self, mode: FloatMode, wide: bool) -> &'static Table<H> {
         let tables = &self.tables;
         if !mode.is_fast() && !tables.mixed {
             return self.base();
         }
         // Operations without f32 are the same in both.
-        let fast = match (mode.single == Single::Flush, wide) {
+        let fast = match (mode.flushes(), wide) {
             (false, false) => &tables.keep,
             (false, true) => &tables.keep_64,
             (true, false) => &tables.flush,
@@ -151,77 +156,28 @@ impl Handlers {
             !mode.is_fast() && info.is_some_and(|info| mode.is_slow(info.single, info.other_floats))
         };
         let of = |code| if is_slow(code) { &tables.base } else { fast };
-        self.fast[mode.place(wide)].get_or_init(|| self.made(of))
+        self.fast[mode.index(wide)].get_or_init(|| self.made(of))
     }
 
     /// Builds a table that takes the handler of each code from the table that `of` returns.
-    fn made(&self, of: impl Fn(usize) -> &'static Numbered) -> Box<Table> {
+    fn made(&self, of: impl Fn(usize) -> &'static Numbered<H>) -> Box<Table<H>> {
         let shared = |code: usize| {
             let fast = code - code % Op::VARIANTS + Variant::Fast as usize;
             self.tables.keep.at(fast).expect("a handler, not another table's")
         };
         // Collected, because an array would be built on the stack and copied.
         let table = (0..Op::CODES).map(|code| of(code).at(code).unwrap_or_else(|| shared(code)));
-        table.collect::<Box<[Handler]>>().try_into().expect("a handler for each code")
-    }
-}
-
-/// The arithmetic modes in MODE that affect the selection of handlers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Arithmetic {
-    single: Single,
-    /// For other floats: rounding to nearest even, with denormals and overflow as in IEEE 754.
-    usual: bool,
-}
-
-/// The modes for f32, and for bf16 except overflow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Single {
-    /// Nearest even, denormals kept.
-    Keep,
-    /// Nearest even, denormals flushed.
-    Flush,
-    /// Another rounding mode, or denormals flushed in sources only or in results only.
-    Other,
-}
-
-impl Arithmetic {
-    /// Denormals kept, everything else as usual.
-    pub const KEEP: Arithmetic = Arithmetic { single: Single::Keep, usual: true };
-    /// Denormals of f32 flushed, everything else as usual.
-    pub const FLUSH: Arithmetic = Arithmetic { single: Single::Flush, usual: true };
-
-    /// Number of combinations of these modes with wave sizes.
-    const COUNT: usize = 12;
-
-    pub fn of(mode: u32) -> Arithmetic {
-        let single = match mode & 0x33 {
-            0x30 => Single::Keep,
-            0 => Single::Flush,
-            _ => Single::Other,
-        };
-        Arithmetic { single, usual: mode & 0x80_00cc == 0xc0 }
-    }
-
-    fn place(self, wide: bool) -> usize {
-        self.single as usize * 4 + self.usual as usize * 2 + wide as usize
-    }
-
-    /// Returns whether fast handlers are compiled for this mode.
-    fn is_fast(self) -> bool {
-        self.usual && self.single != Single::Other
-    }
-
-    /// Returns whether an operation on f32 or other floats has no fast handler in this mode.
-    fn is_slow(self, single: bool, other_floats: bool) -> bool {
-        single && self.single == Single::Other || other_floats && !self.usual
+        table.collect::<Box<[H]>>().try_into().unwrap_or_else(|_| unreachable!("a handler for each code"))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::context::{Cx, Flow};
-    use super::*;
+    use super::super::context::{Cx, Flow, Handler, Handlers, Numbered, Tables};
+    use super::FloatMode;
+    use super::MachineOps;
+    use super::OPERATIONS;
+    use super::{Avx2, Op, Variant};
 
     unsafe fn keep(_: &mut Cx<'_>, _: &Op) -> Flow {
         Flow(100)
@@ -259,7 +215,7 @@ mod tests {
         let at = OPERATIONS.iter().position(|info| info.name == name).expect(name);
         // SAFETY: no handler selected with it is called.
         let avx2 = unsafe { Avx2::assume() };
-        let chosen = HANDLERS.fast(avx2, Arithmetic::of(mode), false)[at * Op::VARIANTS];
+        let chosen = HANDLERS.fast(avx2, FloatMode::of(mode), false)[at * Op::VARIANTS];
         match (is(chosen, keep), is(chosen, flush), is(chosen, base)) {
             (true, ..) => "keep",
             (_, true, _) => "flush",

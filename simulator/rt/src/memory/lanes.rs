@@ -4,19 +4,16 @@
 // A lane number indexes several lane vectors at once.
 #![allow(clippy::needless_range_loop)]
 
-use super::window::{Window, offset_window, window};
+use super::window::{Addresses, Window, offset_window, window};
 use super::{load_here, store_here};
 use crate::context::{Cx, Flow};
 use crate::lds::load_words;
 use crate::transpose::{load_quads, store_quads};
-use crate::watch;
+use crate::watched;
 use isa_spec::pcode::ir::Space;
 use wavesim_state::LaneVec;
 use wavesim_state::host::Avx2;
 use wavesim_state::memory::access::{Access, Shared};
-
-/// Addresses of the lanes of a half.
-pub type Addresses = [u64; 32];
 
 /// Loads `DWORDS` registers for 32 lanes: with a single bounds check if the lanes' addresses are close
 /// together, else lane by lane, with the exact fault.
@@ -267,7 +264,7 @@ pub(crate) fn load_fallback<'a, const BYTES: usize, const DWORDS: usize>(
     again: impl FnOnce(&mut Cx<'a>) -> Result<[LaneVec; DWORDS], Flow>,
 ) -> Result<[LaneVec; DWORDS], Flow> {
     if cx.watch.is_some() {
-        let watched = watch::lane_vecs(cx, space, (addresses, BYTES), (exec, lane_base), false, again);
+        let watched = watched::lane_vecs(cx, space, (addresses, BYTES), (exec, lane_base), false, again);
         if let Some(vecs) = watched {
             return Ok(vecs);
         }
@@ -306,7 +303,7 @@ pub(crate) fn store_fallback<'a, const BYTES: usize, const DWORDS: usize>(
     again: impl FnOnce(&mut Cx<'a>) -> Result<(), Flow>,
 ) -> Result<(), Flow> {
     if cx.watch.is_some() {
-        let watched = watch::lane_vecs(cx, space, (addresses, BYTES), (exec, lane_base), true, again);
+        let watched = watched::lane_vecs(cx, space, (addresses, BYTES), (exec, lane_base), true, again);
         if watched.is_some() {
             return Ok(());
         }

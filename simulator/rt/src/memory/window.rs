@@ -4,11 +4,13 @@
 // A lane number indexes several lane vectors at once.
 #![allow(clippy::needless_range_loop)]
 
-use super::lanes::Addresses;
 use crate::context::Cx;
 use isa_spec::pcode::ir::Space;
 use wavesim_state::LaneVec;
 use wavesim_state::memory::{HostRange, Place};
+
+/// Addresses of the lanes of a half.
+pub type Addresses = [u64; 32];
 
 /// A range of host memory that contains the elements of all active lanes.
 pub(super) struct Window {
