@@ -16,7 +16,7 @@ pub const VARIABLES: [(&str, &str); 15] = [
     ("WAVESIM_TRACE", "a directory; every launch writes a trace to NUMBER-KERNEL.jsonl in it"),
     (
         "WAVESIM_DEBUG",
-        "KERNEL or KERNEL:LAUNCH (`*` for any kernel): the debugger stops before the first instruction of these launches, on the program's terminal",
+        "KERNEL or KERNEL:LAUNCH (* for any kernel): the debugger stops before the first instruction of these launches, on the program's terminal",
     ),
     ("WAVESIM_DEBUG_COMMANDS", "a file with commands that the debugger executes first"),
     (

@@ -4,7 +4,7 @@
 //! - `check/x.args`: the same for a code object; the first line has all arguments;
 //! - `observe/x.rdna`: `wavesim run` with the arguments in the first line prints `x.expected`;
 //! - `debug/x.txt`: a debugger script, with the arguments in the first line `# args: …`, prints `x.expected`;
-//! - `docs/debugging.md`, `docs/cdna5.md` and `docs/riscv-gpu.md`: each `$ wavesim …` in a `console` block prints the lines
+//! - `docs/cdna5.md`, `docs/debugger.md`, `docs/debugging.md`, `docs/riscv-gpu.md`: each `$ wavesim …` in a `console` block prints the lines
 //!   below it;
 //! - `examples/x.rdna` is clean under `wavesim check`.
 
@@ -17,7 +17,7 @@ use wavesim_golden::compare;
 use wavesim_tests::wavesim;
 
 pub fn trials() -> Vec<Trial> {
-    let documents = ["cdna5", "debugging", "riscv-gpu"].map(|name| {
+    let documents = ["cdna5", "debugger", "debugging", "riscv-gpu"].map(|name| {
         let path = format!("docs/{name}.md");
         Trial::test(format!("docs::{name}"), move || transcripts(Path::new(&path)))
     });

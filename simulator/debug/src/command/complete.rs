@@ -30,16 +30,22 @@ impl Debugger<'_> {
             Completion::Nothing => Vec::new(),
             Completion::Command => command_names(),
             Completion::Word(words) => words.iter().map(|w| (*w).to_string()).collect(),
-            Completion::Place if before.is_empty() => prepared.labels.iter().map(|l| l.0.clone()).collect(),
+            Completion::Place if before.is_empty() => {
+                let labels = prepared.labels.iter().map(|l| l.0.clone());
+                labels.chain(prepared.debug.function_names().map(str::to_string)).collect()
+            }
             Completion::Place | Completion::Value => {
                 let registers: &[&str] = match self.arch().machine() {
                     None => &["exec", "vcc", "scc", "m0", "pc", "mode", "status"],
                     Some(_) => &["exec", "pc"],
                 };
                 let arguments = prepared.buffers.iter().map(|b| b.name.clone());
-                arguments.chain(registers.iter().map(|r| (*r).to_string())).collect()
+                let variables = prepared.debug.names().map(str::to_string);
+                arguments.chain(variables).chain(registers.iter().map(|r| (*r).to_string())).collect()
             }
         };
+        names.sort();
+        names.dedup();
         // Names come from the kernel's file, and completions are written to the terminal verbatim.
         names.retain(|name| !name.contains(char::is_control));
         names

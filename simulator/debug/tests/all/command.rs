@@ -26,7 +26,7 @@ fn completion_follows_the_table() {
     let debugger = Debugger::new(Timeline::new(&prepared, &dispatch).unwrap(), || false);
     let complete = |line: &str| debugger.complete(line, line.len());
     let list = |names: &[&str]| names.iter().map(|n| n.to_string()).collect::<Vec<_>>();
-    assert_eq!(complete("st"), (0, list(&["step", "stepall"])));
+    assert_eq!(complete("st"), (0, list(&["step", "stepall", "stepi"])));
     assert_eq!(complete("  rev"), (2, list(&["reverse-continue"])));
     assert_eq!(complete("b lo"), (2, list(&["loop"])), "an alias, and a label");
     assert_eq!(complete("until out"), (6, list(&[])), "places are labels, not arguments");
@@ -36,7 +36,11 @@ fn completion_follows_the_table() {
     assert_eq!(complete("help tb"), (5, list(&["tbreak"])));
     assert_eq!(complete("step l"), (5, list(&[])));
     assert_eq!(complete("nonsense l"), (9, list(&[])));
-    assert_eq!(debugger.complete("step", 2), (0, list(&["step", "stepall"])), "the cursor within the word");
+    assert_eq!(
+        debugger.complete("step", 2),
+        (0, list(&["step", "stepall", "stepi"])),
+        "the cursor within the word"
+    );
 }
 
 #[test]

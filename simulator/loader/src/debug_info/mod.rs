@@ -147,6 +147,12 @@ impl DebugInfo {
         named.map(|c| c.addresses.clone()).min_by_key(|addresses| addresses.start)
     }
 
+    /// Returns the names of the functions that are not inlined everywhere.
+    pub fn function_names(&self) -> impl Iterator<Item = &str> {
+        let functions = self.inner.iter().flat_map(|inner| &inner.index().functions);
+        functions.filter(|c| !c.function.inlined).map(|c| c.function.name.as_str())
+    }
+
     /// Returns the locations of the inlined calls that contain an address, innermost first.
     pub fn inlined_calls(&self, address: u64) -> Vec<String> {
         let calls = self.functions(address).into_iter().filter_map(|f| f.call);
