@@ -1,6 +1,7 @@
 //! Accesses whose address is not translated yet: if the translation fails, the access is repeated, and it must find
-//! the same address and data in its registers. XCNT counts these accesses, and a wait for another counter that the
-//! access increments implies that it is translated (LLVM, `SIInsertWaitcnts`; AMDGPUUsage, *Memory Model GFX125x*).
+//! the same address and data in its registers. XCNT counts these accesses, in order. A wait for another counter implies
+//! that the accesses that it waits for, and earlier ones, are translated (LLVM, `SIInsertWaitcnts`; AMDGPUUsage, *Memory
+//! Model GFX125x*).
 
 use super::Graph;
 use super::rules::Node;
@@ -26,7 +27,7 @@ fn unit(node: &Node<'_>) -> Option<Unit> {
         Class::Smem => Some(Unit::Scalar),
         // The tensor data mover, which uses no vector registers, repeats its accesses by itself.
         Class::Vmem | Class::Flat | Class::Scratch => {
-            let vector = node.effects.reads.iter().any(|used| used.file == File::Vgpr);
+            let vector = node.effects.reads.iter().chain(&node.effects.writes).any(|u| u.file == File::Vgpr);
             vector.then_some(Unit::Vector)
         }
         _ => None,
@@ -57,11 +58,22 @@ fn named(used: &Use) -> impl Iterator<Item = (File, u16)> {
     (used.first..used.first + count).map(move |register| (file, register))
 }
 
-/// How many accesses have been issued since the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Since {
-    unit: u32,
-    counter: u32,
+/// The accesses since the first and with it: all of its unit, and those that each counter counts, up to a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct Issued {
+    all: u8,
+    by_counter: [u8; Counter::ALL.len()],
+}
+
+/// The most outstanding operations that a counter can count.
+const MAX_COUNT: u8 = 63;
+
+impl Issued {
+    fn add(&mut self, counter: Counter) {
+        for count in [&mut self.all, &mut self.by_counter[counter as usize]] {
+            *count = MAX_COUNT.min(*count + 1);
+        }
+    }
 }
 
 /// Adds the instructions that change a register too early, by index.
@@ -73,23 +85,24 @@ pub(super) fn hazards(graph: &Graph<'_>, counters: &CounterSet, out: &mut HashMa
         if sources.is_empty() {
             continue;
         }
-        let counts = counter(counters, node);
+        let mut start = Issued::default();
+        start.add(counter(counters, node));
         let mut seen = HashSet::new();
-        walk(graph, first, Since { unit: 0, counter: 0 }, |at, since| {
-            if !seen.insert((at, *since)) {
+        walk(graph, first, start, |at, issued| {
+            if !seen.insert((at, *issued)) {
                 return false;
             }
             let node = &graph.nodes[at];
-            if is_complete(node, own, counts, *since) {
+            if is_translated(node, own, issued) {
                 return false;
             }
+            let changes = node.effects.writes.iter().flat_map(named).any(|w| sources.contains(&w));
             if unit(node).is_some() {
-                since.unit += 1;
-                since.counter += u32::from(counter(counters, node) == counts);
-                return true;
+                issued.add(counter(counters, node));
+                // LLVM needs no wait before a load into a source, nor after it.
+                return !changes;
             }
-            let changes = is_valu(node) || node.effects.class == Class::Salu;
-            if changes && node.effects.writes.iter().flat_map(named).any(|w| sources.contains(&w)) {
+            if changes && (is_valu(node) || node.effects.class == Class::Salu) {
                 out.entry(at).or_insert(Missing {
                     after: first,
                     what: "a register changes that an access reads again if the translation of its address fails",
@@ -103,21 +116,22 @@ pub(super) fn hazards(graph: &Graph<'_>, counters: &CounterSet, out: &mut HashMa
     }
 }
 
-/// Returns whether the access is translated once an instruction has executed.
-fn is_complete(node: &Node<'_>, own: Unit, counts: Counter, since: Since) -> bool {
+/// Returns whether the first access is translated once an instruction has executed.
+fn is_translated(node: &Node<'_>, own: Unit, issued: &Issued) -> bool {
     if unit(node).is_some_and(|unit| unit != own) {
         return true;
     }
     let limit = node.inst.field(node.arch.table(), "SIMM16").unwrap_or(0);
     node.effects.calls.iter().any(|&bi| match bi {
-        Control::WaitXcnt => limit & 0x3f <= since.unit,
+        Control::WaitXcnt => u32::from(issued.all) > limit & 0x3f,
         Control::WaitIdle | Control::EndPgm => true,
-        _ if Counter::of(bi) == Some(counts) => {
+        _ => Counter::of(bi).is_some_and(|counter| {
             // An instruction for two counters has the counter of LDS in the low bits.
-            let pair = node.effects.calls.len() > 1;
-            let limit = if pair { limit >> 8 & 0x3f } else { limit & 0x3f };
-            limit == 0 || own == Unit::Vector && limit <= since.counter
-        }
-        _ => false,
+            let high = node.effects.calls.len() > 1 && counter != Counter::Ds;
+            let limit = if high { limit >> 8 & 0x3f } else { limit & 0x3f };
+            // Scalar accesses complete in any order.
+            let in_order = own == Unit::Vector || limit == 0;
+            in_order && u32::from(issued.by_counter[counter as usize]) > limit
+        }),
     })
 }
