@@ -111,10 +111,14 @@ const TENSOR2: &[Field] = &[
 /// CDNA 5 manual, table 65.
 const TENSOR3: &[Field] = &[("tensor_dim3_stride", 47, 0), ("tensor_dim4", 79, 48), ("tile_dim4", 95, 80)];
 
+// *Multicast Load*
+const MULTICAST: &[Field] = &[("workgroup_mask", 15, 0), ("early_timeout", 16, 16)];
+
 const TABLES: &[(&str, u16, &[&str], &[Field])] = &[
     ("BufferDescriptor", 128, &["rdna3", "rdna3.5", "rdna4"], RDNA),
     ("BufferDescriptor", 128, &["cdna3", "cdna4"], CDNA),
     ("BufferDescriptor", 128, &["cdna5"], CDNA5),
+    ("Multicast", 32, &["cdna5"], MULTICAST),
     ("TensorGroup0", 128, &["cdna5"], TENSOR0),
     ("TensorGroup1", 256, &["cdna5"], TENSOR1),
     ("TensorGroup2", 128, &["cdna5"], TENSOR2),
