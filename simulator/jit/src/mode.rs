@@ -6,7 +6,7 @@ use isa_spec::pcode::ir::State;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::relative::{GPR_IDX_EN, VGPR_MSBS, VSKIP};
 use wavesim_machine::exec::output::IEEE;
-use wavesim_machine::exec::rt::Cx;
+use wavesim_machine::exec::rt::{Cx, FloatMode};
 
 /// Returns whether a value is MODE.IEEE, which code is specialised for.
 pub fn is_ieee_bit(value: &Value) -> bool {
@@ -52,11 +52,7 @@ impl CodeMode {
         // Round to nearest even, with all denormals kept or those of f32 flushed: the modes that handlers are
         // specialised for. Modes that change how instructions address registers, or skip them, are excluded.
         let msbs = if arch.facts().vgprs.msbs { VGPR_MSBS } else { 0 };
-        let flush = match mode & (0x80_00ff | GPR_IDX_EN | VSKIP | msbs) {
-            0xf0 => false,
-            0xc0 => true,
-            _ => return None,
-        };
+        let flush = FloatMode::fast(mode, GPR_IDX_EN | VSKIP | msbs)?.flushes();
         Some(CodeMode { flush, wide: lanes == 64, ieee: mode & IEEE != 0 })
     }
 

@@ -67,10 +67,8 @@ impl Handlers {
     #[inline(always)]
     fn choose(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
         // Where MODE does not extend VGPR numbers, its bits for that enable exceptions, which kernels do not.
-        let (fast, float) = match (fast, mode & (ARITHMETIC | GPR_IDX_EN | VSKIP | VGPR_MSBS)) {
-            (Some(fast), 0xf0) => (fast, FloatMode::KEEP),
-            (Some(fast), 0xc0) => (fast, FloatMode::FLUSH),
-            _ => return self.choose_rare(fast, arch, mode, lanes),
+        let (Some(fast), Some(float)) = (fast, FloatMode::fast(mode, GPR_IDX_EN | VSKIP | VGPR_MSBS)) else {
+            return self.choose_rare(fast, arch, mode, lanes);
         };
         let narrow = self.fast(fast, float, false);
         let handlers = if lanes == 64 { self.fast(fast, float, true) } else { narrow };
@@ -151,9 +149,6 @@ pub struct Cx<'a> {
     /// Hints for the host.
     pub(super) tuning: Tuning,
 }
-
-/// Bits of MODE that affect arithmetic.
-const ARITHMETIC: u32 = 0x80_00ff;
 
 /// Stands in for the current operation before the first one has run.
 static NONE: Op = Op::end();

@@ -1,6 +1,7 @@
 //! Matrix products in local arrays of semantics: sums stay in host vector registers while they accumulate.
 
 use super::float::{Flush, Mode, fma_f32, fma_nearest_f32};
+use super::float_mode::FloatMode;
 #[cfg(target_arch = "x86_64")]
 use super::ordered::fma_vector;
 use wavesim_state::host::Avx2;
@@ -83,8 +84,7 @@ pub fn product<M: Mode, const NEAREST: bool, const N: usize>(
     places: Option<Places<'_>>,
     d: (&mut [u32], Part),
 ) {
-    const F32_DENORMALS: u32 = 0x30;
-    let flush = !NEAREST && !M::GENERAL && mode & F32_DENORMALS == 0;
+    let flush = !NEAREST && !M::GENERAL && FloatMode::of(mode).flushes();
     #[cfg(target_arch = "x86_64")]
     if (NEAREST || !M::GENERAL)
         && vectors.is_some()
