@@ -44,7 +44,9 @@ impl Owned {
                     }
                     slot.borrow().is_some() || ctrl_c()
                 };
-                let debugger = ManuallyDrop::new(Debugger::new(timeline, interrupted));
+                let mut debugger = Debugger::new(timeline, interrupted);
+                debugger.set_files(wavesim_runtime::debug::ProcessFiles);
+                let debugger = ManuallyDrop::new(debugger);
                 Ok(Owned { debugger, dispatch, prepared, raised })
             }
             Err(e) => {

@@ -25,6 +25,7 @@ use protocol::{LaunchArguments, Request};
 /// The value of a message.
 pub use serde_json::Value as Message;
 use serde_json::Value;
+use wavesim_debug::command::Files;
 use wavesim_engine::sched::dispatch::{GroupOrder, Schedule};
 use wavesim_loader::prepared::Prepared;
 
@@ -54,6 +55,11 @@ pub trait Host {
     /// The client must not attach.
     fn admit(&self, _attach: &LaunchArguments) -> Result<(), String> {
         Err("there is nothing to attach to".to_string())
+    }
+
+    /// Returns the files that commands of the debugger may use (`save`, `resume`, `list`); `None` for none.
+    fn files(&self, _launch: &LaunchArguments) -> Option<Box<dyn Files>> {
+        None
     }
 
     /// Returns the absolute path of a file, with links resolved; `None` if there is no such file.

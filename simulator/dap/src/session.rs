@@ -247,9 +247,12 @@ impl<'a, 's> Session<'a, 's> {
     fn new(
         sender: &'s Sender<'s>,
         client: Client,
-        debugger: Debugger<'a>,
+        mut debugger: Debugger<'a>,
         arguments: LaunchArguments,
     ) -> Session<'a, 's> {
+        if let Some(files) = sender.host.files(&arguments) {
+            debugger.set_files(files);
+        }
         let listing = Listing::new(debugger.timeline.prepared, sender.host);
         Session {
             sender,

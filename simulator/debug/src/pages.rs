@@ -72,7 +72,7 @@ impl Pages {
                 starts.map(move |start| start..end.min(start + PAGE as u64))
             };
             self.places = all.into_iter().flat_map(split).collect();
-            self.base = vec![Weak::<[u8; 0]>::new(); self.places.len()];
+            self.base = self.places.iter().map(|_| Weak::<[u8; 0]>::new() as Weak<[u8]>).collect();
             self.dirty = vec![true; self.places.len()];
         }
         let mut buffer = vec![0; PAGE];

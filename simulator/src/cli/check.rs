@@ -4,7 +4,7 @@ use super::{FAILED, INTERRUPTED, OK};
 use anyhow::{Context as _, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use wavesim_engine::sched::dispatch::{self, RunStats};
+use wavesim_engine::sched::dispatch::{self, GroupOrder, RunStats, Schedule};
 use wavesim_files as files;
 use wavesim_inspect::check::suppress::{self, Suppression};
 use wavesim_inspect::check::{Check, Checker, Finding, Severity, fault_as_finding, sarif};
@@ -21,6 +21,10 @@ pub struct CheckArgs {
     /// Run only these checks: mem, init, race, waits, barrier, hazard
     #[arg(long = "check", value_name = "NAME[,NAME]", value_delimiter = ',', value_parser = parse_check)]
     pub checks: Vec<Check>,
+    /// Run the kernel N times, in random orders of workgroups and waves after the first run. Reports findings of any
+    /// order, and outputs that differ between orders
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub orders: u64,
     /// Print JSON Lines, one object per finding
     #[arg(long)]
     pub json: bool,
@@ -42,6 +46,7 @@ const EXAMPLES: &str = "\
 Examples:
   wavesim check kernel.rdna
   wavesim check vadd/launch.json --target gfx1201 --check mem,waits
+  wavesim check kernel.rdna --orders 20
   wavesim check kernel.rdna --json | jq .message
 
 Exit codes: 0 no findings, or notes only; 1 findings, or the kernel faulted; 2 bad
@@ -103,27 +108,52 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         bail!("{} does not have the check `{}`; it has {}", arch.name(), check.name(), names.join(", "));
     }
     super::progress::catch_interrupts();
-    let mut dispatch = args.input.dispatch(&prepared)?;
-    let bar = super::progress::Bar::new(args.quiet || args.json, &dispatch);
-    dispatch.progress = Some(bar.counters());
-    let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &args.checks))?;
+    let mut runs = Runs::default();
+    runs.add(args, prepared, None)?;
+    for seed in 1..args.orders {
+        if runs.fault.is_some() {
+            break;
+        }
+        runs.add(args, args.input.prepare(wavesim_inspect::check::GUARD_BYTES)?, Some(seed))?;
+    }
+    let Runs { findings, stats, fault, differences, .. } = runs;
     let found = findings.len();
     let suppressed = |finding: &Finding| suppressions.iter().any(|s| s.covers(finding));
-    let findings: Vec<Finding> = findings.into_iter().filter(|f| !suppressed(f)).collect();
+    let (findings, orders): (Vec<Finding>, Vec<Option<u64>>) =
+        findings.into_iter().filter(|(f, _)| !suppressed(f)).unzip();
     if let Some(path) = &args.sarif {
         write_sarif(path, &findings, &args.input.file)?;
     }
-    for finding in &findings {
+    for (finding, order) in findings.iter().zip(&orders) {
         if args.json {
-            writeln!(out, "{}", finding.json())?;
+            let mut finding = finding.json();
+            if let Some(seed) = order {
+                finding["order"] = serde_json::json!(format!("random:{seed}"));
+            }
+            writeln!(out, "{finding}")?;
         } else {
-            writeln!(out, "{finding}\n")?;
+            writeln!(out, "{finding}")?;
+            if let Some(seed) = order {
+                writeln!(out, "  = found with --order random:{seed}")?;
+            }
+            writeln!(out)?;
         }
         if args.print_suppressions {
             writeln!(out, "{}\n", Suppression::for_finding(finding).text())?;
         }
     }
     let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
+    for (name, seed) in &differences {
+        if args.json {
+            let note = serde_json::json!({
+                "schema": "wavesim-check-1", "severity": "note", "check": "orders", "kind": "output differs",
+                "message": format!("{name} depends on the order"), "order": format!("random:{seed}"),
+            });
+            writeln!(out, "{note}")?;
+        } else {
+            writeln!(out, "note: {name} depends on the order: it differs with --order random:{seed}\n")?;
+        }
+    }
     if let Some(fault) = &fault {
         if args.json {
             writeln!(out, "{}", fault_as_finding(fault))?;
@@ -133,7 +163,8 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     if !args.json {
         let mut more = String::new();
-        for (n, what) in [(findings.len() - errors, "note"), (found - findings.len(), "suppressed finding")] {
+        let notes = findings.len() - errors + differences.len();
+        for (n, what) in [(notes, "note"), (found - findings.len(), "suppressed finding")] {
             if n > 0 {
                 more += &format!(", {}", count(n, what));
             }
@@ -151,6 +182,58 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         None if errors == 0 => OK,
         _ => FAILED,
     })
+}
+
+/// The runs of a kernel in several orders.
+#[derive(Default)]
+struct Runs {
+    /// The findings, each with the seed of the order in which it was first found; `None` for the first run.
+    findings: Vec<(Finding, Option<u64>)>,
+    /// Outputs that differ from those of the first run, each with the seed of the order.
+    differences: Vec<(String, u64)>,
+    /// The outputs of the first run.
+    outputs: Vec<(String, Vec<u8>)>,
+    stats: RunStats,
+    fault: Option<Box<Fault>>,
+}
+
+impl Runs {
+    /// Runs the kernel in the order of the command line or in a random one. Findings of the same two instructions
+    /// are one finding.
+    fn add(&mut self, args: &CheckArgs, prepared: Prepared, seed: Option<u64>) -> anyhow::Result<()> {
+        let mut dispatch = args.input.dispatch(&prepared)?;
+        if let Some(seed) = seed {
+            (dispatch.schedule, dispatch.order) = (Schedule::Random(seed), GroupOrder::Random(seed));
+        }
+        let bar = super::progress::Bar::new(args.quiet || args.json, &dispatch);
+        dispatch.progress = Some(bar.counters());
+        let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &args.checks))?;
+        let key = |f: &Finding| (f.check, f.kind, f.severity, f.site.pc, f.other.as_ref().map(|o| o.site.pc));
+        for finding in findings {
+            match self.findings.iter_mut().find(|(known, _)| key(known) == key(&finding)) {
+                Some((known, _)) => known.count += finding.count,
+                None => self.findings.push((finding, seed)),
+            }
+        }
+        self.stats.instructions += stats.instructions;
+        self.stats.waves += stats.waves;
+        let outputs = prepared.outputs()?;
+        let outputs = outputs.into_iter().map(|(name, array)| (name.to_string(), array.bytes));
+        match seed {
+            None => self.outputs = outputs.collect(),
+            // A kernel that faults has no results.
+            Some(seed) if fault.is_none() => {
+                for ((name, bytes), (_, first)) in outputs.zip(&self.outputs) {
+                    if bytes != *first && self.differences.iter().all(|(known, _)| *known != name) {
+                        self.differences.push((name, seed));
+                    }
+                }
+            }
+            Some(_) => {}
+        }
+        self.fault = fault;
+        Ok(())
+    }
 }
 
 /// `1 finding`, `2 findings`.

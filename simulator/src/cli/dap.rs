@@ -1,6 +1,7 @@
 //! `wavesim dap`: serves editors through the Debug Adapter Protocol.
 
 use super::connections::{Connection, Connections};
+use super::debug::LocalFiles;
 use super::input::InputArgs;
 use super::{OK, output};
 use anyhow::Context as _;
@@ -16,6 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use wavesim_dap::protocol::{LaunchArguments, Request};
 use wavesim_dap::{Host, Launch, wire};
+use wavesim_debug::command::Files;
 
 /// Serve an editor that speaks the Debug Adapter Protocol, on standard input and output
 #[derive(Debug, clap::Args)]
@@ -239,6 +241,10 @@ impl<W: Write> Host for Client<W> {
             Some(diagnostics) => diagnostics.to_string(),
             None => super::with_causes(&e),
         })
+    }
+
+    fn files(&self, launch: &LaunchArguments) -> Option<Box<dyn Files>> {
+        Some(Box::new(LocalFiles::near(Path::new(&launch.program))))
     }
 
     fn path(&self, name: &str) -> Option<String> {

@@ -9,6 +9,7 @@ use std::io::{self, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use wavesim::debug::command::Files;
 use wavesim_dap::protocol::{LaunchArguments, Request};
 use wavesim_dap::{Host, Launch, wire};
 
@@ -126,6 +127,10 @@ impl Host for Client {
         }
         self.queue.lock().known = true;
         Ok(())
+    }
+
+    fn files(&self, _: &LaunchArguments) -> Option<Box<dyn Files>> {
+        Some(Box::new(super::ProcessFiles))
     }
 
     fn path(&self, name: &str) -> Option<String> {

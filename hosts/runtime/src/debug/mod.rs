@@ -202,7 +202,7 @@ fn session<'a>(timeline: Timeline<'a>, options: &'a RunOptions<'_>, target: &Deb
 /// Executes commands and writes them with their outputs to standard error. Returns whether one of them was
 /// `quit`.
 fn script(debugger: &mut Debugger<'_>, head: &str, text: &str) -> bool {
-    let mut out = format!("{head}");
+    let mut out = head.to_string();
     let mut quit = false;
     for line in text.lines() {
         out.push_str(&format!("(wavesim) {line}\n"));
@@ -241,8 +241,8 @@ fn prompt(debugger: &mut Debugger<'_>, head: &str, terminal: File) {
     }
 }
 
-/// The files of the program.
-struct ProcessFiles;
+/// The files that the program can access.
+pub struct ProcessFiles;
 
 impl Files for ProcessFiles {
     fn read(&self, path: &str) -> Result<String, String> {

@@ -30,6 +30,20 @@ pub trait Files {
     fn source(&self, path: &str) -> Option<String>;
 }
 
+impl Files for Box<dyn Files> {
+    fn read(&self, path: &str) -> Result<String, String> {
+        (**self).read(path)
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<(), String> {
+        (**self).write(path, text)
+    }
+
+    fn source(&self, path: &str) -> Option<String> {
+        (**self).source(path)
+    }
+}
+
 impl<'a> Debugger<'a> {
     /// Gives the debugger access to files, for sources and saved sessions.
     pub fn set_files(&mut self, files: impl Files + 'a) {
