@@ -2,7 +2,6 @@
 //! interpreted, compiled and observed.
 
 use wavesim::arch::Arch;
-use wavesim::exec::interp::Compiled;
 use wavesim::jit::Jit;
 use wavesim::sched::dispatch::{self, DispatchError, GroupOrder, Schedule};
 use wavesim::sched::order::Choice;
