@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::VCC_LO;
-use wavesim_isa::relative::VGPR_MSBS;
+use wavesim_isa::relative::vgpr_msbs_of;
 
 /// Prints an instruction.
 pub fn instruction(inst: &Inst, options: &Options) -> String {
@@ -60,9 +60,7 @@ pub fn vgpr_msbs_after(inst: &Inst, options: &Options) -> Option<u32> {
     {
         return None;
     }
-    // The immediate has the result's bits above those of the sources, MODE below.
-    let bits = inst.field(options.arch.table(), "SIMM16")? & 0xff;
-    Some((bits << 2 & 0xff | bits >> 6) << VGPR_MSBS.trailing_zeros())
+    inst.field(options.arch.table(), "SIMM16").map(vgpr_msbs_of)
 }
 
 /// The branch distance in words from the end of the instruction, for branches with an immediate target.

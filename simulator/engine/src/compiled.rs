@@ -15,7 +15,8 @@ use wavesim_machine::exec::rt::{Cx, Flow};
 /// belong to `program` and be one that the interpreter could have reached by executing the same instructions.
 /// The wave, its memories and the rest of `cx` must be in a state that handlers may leave (`exec::validate`).
 /// The wave in `cx` may be replaced through [`Waves`] only, and [`EnterResult::Switched`] must be returned if it
-/// was. [`EnterResult::Stopped`] must carry an operation and a flow that its handler can return: [`Flow::JUMP`]
+/// was. MODE may only have changed in the bits that extend VGPR numbers, unless [`Flow::MODE`] is returned, and the
+/// handlers in `cx` must be those of the wave's mode. [`EnterResult::Stopped`] must carry an operation and a flow that its handler can return: [`Flow::JUMP`]
 /// with [`Cx::jump`] set, [`Flow::MODE`] with the handlers of the wave's mode in `cx`.
 pub unsafe trait Compiled {
     /// Returns whether compiled code exists, or is compiled on demand as soon as a wave reaches it.

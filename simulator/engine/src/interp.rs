@@ -9,6 +9,7 @@ use crate::handlers::{HANDLERS, dispatch};
 use crate::reference::{self, Observe};
 pub use crate::sched::barrier::BarrierScheduler;
 pub use crate::step::{step, step_with};
+use wavesim_isa::relative::VGPR_MSBS;
 use wavesim_machine::exec::context::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
@@ -232,7 +233,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
     /// The main loop: runs the handlers of one float mode. Instructions are counted at the end of each
     /// straight-line region.
     fn run_regions(&mut self, cx: &mut Cx<'a>) -> Stop {
-        let handlers = cx.handlers;
+        let (mut handlers, mode) = (cx.handlers, cx.wave.mode);
         let hotness = self.compiled.hotness(cx, self.program);
         let mut start = cx.op.number;
         loop {
@@ -241,19 +242,20 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                 false => EnterResult::NoCode,
             };
             let flow = match entered {
+                // Compiled code may have extended other VGPR numbers, for which there are other handlers.
                 EnterResult::Next { op, start: from } => {
-                    (cx.op, start) = (op, from);
+                    (cx.op, start, handlers) = (op, from, cx.handlers);
                     continue;
                 }
                 EnterResult::Stopped { op, start: from, flow } => {
-                    (cx.op, start) = (op, from);
+                    (cx.op, start, handlers) = (op, from, cx.handlers);
                     flow
                 }
                 EnterResult::Switched => return Stop::Switched,
                 EnterResult::NoWaveReady => return Stop::NoWaveReady,
                 none => {
                     if let EnterResult::Interpret { op, start: from } = none {
-                        (cx.op, start) = (op, from);
+                        (cx.op, start, handlers) = (op, from, cx.handlers);
                     }
                     let mut next = std::ptr::from_ref(cx.op);
                     loop {
@@ -284,7 +286,11 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                 }
                 Flow::MODE => {
                     cx.op = self.program.op_after(cx.op);
-                    return Stop::Mode;
+                    // The bits that extend VGPR numbers end no turn: compiled code tracks them.
+                    if (cx.wave.mode ^ mode) & !VGPR_MSBS != 0 || !cx.arch.facts().vgprs.msbs {
+                        return Stop::Mode;
+                    }
+                    (start, handlers) = (cx.op.number, cx.handlers);
                 }
                 Flow::UNKNOWN => return Stop::Unknown,
                 _ => return Stop::Event,

@@ -19,6 +19,13 @@ pub const ENABLE_MASK: u32 = 0xf << 12;
 /// ([`Operand::msb`]; CDNA5 manual, *Waves with up to 1024 VGPRs*).
 pub const VGPR_MSBS: u32 = 0xff << 12;
 
+/// The bits of MODE ([`VGPR_MSBS`]) after S_SET_VGPR_MSB with this immediate, which has the result's bits above those
+/// of the sources; MODE has them below. The semantics are in pseudocode: this is for those who follow code without
+/// executing it.
+pub fn vgpr_msbs_of(immediate: u32) -> u32 {
+    (immediate << 2 & 0xff | immediate >> 6 & 3) << VGPR_MSBS.trailing_zeros()
+}
+
 /// A register that the wave does not have; the manuals do not define the behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]

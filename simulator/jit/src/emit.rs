@@ -10,8 +10,8 @@ use crate::branch_target::static_target;
 use crate::context::CompileContext;
 use crate::effects;
 use crate::frame::{
-    RESUME, arrive_at_barrier, end_wave, frame_offset, run_and_switch, run_handlers, wait_for_barrier,
-    wave_offset,
+    RESUME, arrive_at_barrier, end_wave, frame_offset, run_and_switch, run_handlers, sync_vgpr_msbs,
+    wait_for_barrier, wave_offset,
 };
 use crate::lowering::{StatementLowering, recognise_statement};
 use crate::selected::Selections;
@@ -29,6 +29,7 @@ use isa_lower::ir::{Once, Stmt};
 use isa_lower::visit::any_stmt;
 use isa_spec::pcode::ir::{Control, State};
 use std::collections::{HashMap, HashSet};
+use wavesim_isa::relative::VGPR_MSBS;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::rt::Flow;
 use wavesim_x64::Function;
@@ -63,13 +64,22 @@ pub fn unit(
         memo: Vec::new(),
     };
     let slots = OffsetSlots::of(unit, &context, selections);
+    let msbs = context.program.tracks_msbs().then(|| unit.msbs.clone());
     let mut emitter = Emitter {
         b,
         context,
         ops: &context.program.ops,
         exts: &context.program.exts,
         selections,
-        unit: UnitLabels { blocks: HashMap::new(), dispatch, entry, exit, flow, daz_between_blocks: false },
+        unit: UnitLabels {
+            blocks: HashMap::new(),
+            msbs,
+            dispatch,
+            entry,
+            exit,
+            flow,
+            daz_between_blocks: false,
+        },
         scalars: Scalars::default(),
         run: Run::default(),
         env: Env::default(),
@@ -149,7 +159,7 @@ impl Emitter<'_> {
         self.call_handlers(calls.take(), may_switch)?;
         self.close_run()?;
         self.flush_scalars();
-        self.fall_through(block.next);
+        self.fall_through(block.end - 1, block.next);
         Ok(())
     }
 
@@ -165,18 +175,50 @@ impl Emitter<'_> {
         }
     }
 
-    /// Continues with the next operation in program order, inside or outside of this unit.
-    fn fall_through(&mut self, next: u32) {
+    /// Continues after operation `last` with the next one in program order, inside or outside of this unit.
+    fn fall_through(&mut self, last: u32, next: u32) {
         self.b.set_daz(self.unit.daz_between_blocks);
-        if let Some(block) = self.unit.blocks.get(&next) {
-            self.b.f.push(Inst::Jump(*block));
+        let msbs = self.msbs_after(last);
+        if let Some(block) = self.block_at(next, msbs) {
+            self.b.f.push(Inst::Jump(block));
             return;
         }
-        self.exit_at(next, Flow::NEXT);
+        self.write_msbs(msbs);
+        self.exit_flow(next, Flow::NEXT);
     }
 
-    /// Exits with a flow that belongs to operation `op`.
+    /// The label of the unit's block at an operation, if it is for these bits that extend VGPR numbers.
+    fn block_at(&self, at: u32, msbs: Option<u32>) -> Option<Label> {
+        let same = msbs.is_none() || self.msbs_before(at) == msbs;
+        self.unit.blocks.get(&at).copied().filter(|_| same)
+    }
+
+    /// MODE's bits that extend VGPR numbers before an operation of the unit, if they are tracked.
+    pub fn msbs_before(&self, at: u32) -> Option<u32> {
+        self.unit.msbs.as_ref()?.get(&at).copied()
+    }
+
+    /// The same after it.
+    pub fn msbs_after(&self, at: u32) -> Option<u32> {
+        self.msbs_before(at).map(|before| self.context.program.sets_msbs(at).unwrap_or(before))
+    }
+
+    /// Writes MODE's bits that extend VGPR numbers, which code tracks instead, before code ends.
+    fn write_msbs(&mut self, msbs: Option<u32>) {
+        let Some(bits) = msbs else { return };
+        let mode = self.b.f.load(Size::B4, self.b.sgprs, wave_offset::MODE);
+        let others = self.b.f.int2(Int2::And, Width::W32, mode, !VGPR_MSBS as i32);
+        let mode = self.b.f.int2(Int2::Or, Width::W32, others, bits as i32);
+        self.b.f.store(Size::B4, self.b.sgprs, wave_offset::MODE, mode);
+    }
+
+    /// Exits with a flow that belongs to operation `op` of the unit.
     pub fn exit_at(&mut self, op: u32, flow: Flow) {
+        self.write_msbs(self.msbs_before(op));
+        self.exit_flow(op, flow);
+    }
+
+    fn exit_flow(&mut self, op: u32, flow: Flow) {
         self.b.set_daz(self.unit.daz_between_blocks);
         let op = self.op_address(op);
         self.b.f.store(Size::B8, self.b.frame, frame_offset::OP, op);
@@ -198,6 +240,12 @@ impl Emitter<'_> {
         if !(first..first + count).all(|at| effects::preserves_vgprs(&selections.of(at).handlers)) {
             // This must happen first: afterwards the current wave may be another one.
             self.forget_cached_offsets(|_| true);
+        }
+        if let Some(bits) = self.msbs_before(first) {
+            self.set_daz(false);
+            self.b
+                .f
+                .call(sync_vgpr_msbs as *const () as u64, &[Src::Value(self.b.frame), Src::Imm(bits as i32)]);
         }
         match if may_switch { self.switching_function(first + count - 1)? } else { None } {
             Some((function, constants)) => {
@@ -326,7 +374,7 @@ impl Emitter<'_> {
         }
         self.flush_scalars();
         match jump {
-            None => self.fall_through(next),
+            None => self.fall_through(self.env.op_index, next),
             Some(Target::Static(pc)) => self.jump_to(pc, op)?,
             Some(Target::Computed(to)) => {
                 let base = self.b.f.load(Size::B8, self.b.sgprs, wave_offset::CODE_BASE);
@@ -346,7 +394,8 @@ impl Emitter<'_> {
     /// Emits a jump to a known offset. It stays within the unit unless the turn ends at the jump.
     fn jump_to(&mut self, pc: u64, op: &Op) -> R<()> {
         let target = self.context.program.op_at(pc);
-        let block = target.and_then(|target| self.unit.blocks.get(&target).copied());
+        let msbs = self.msbs_after(self.env.op_index);
+        let block = target.and_then(|target| self.block_at(target, msbs));
         if let (Some(block), Some(target)) = (block, target) {
             let out = self.b.f.label();
             let executed = self.branch_at_end_of_turn(op, out);

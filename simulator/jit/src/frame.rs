@@ -18,6 +18,7 @@ use std::mem::{MaybeUninit, offset_of};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use wave_switch::RingState;
 use wavesim_engine::interp::Waves;
+use wavesim_isa::relative::VGPR_MSBS;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow, file};
@@ -81,6 +82,9 @@ pub struct Frame {
     /// The waves that have run in this frame, with their caches.
     wave_caches: *mut WaveCaches<WavePointers>,
     ring: RingState,
+    /// The bits of MODE that units track: those that extend VGPR numbers, or none. While code runs, MODE has earlier
+    /// ones; see [`sync_vgpr_msbs`].
+    tracked_mode: u32,
 }
 
 /// A point at which a wave resumed.
@@ -240,6 +244,8 @@ pub struct EntryPoint {
     pub code: AtomicPtr<()>,
     /// The number of the function's entry. It is written once, before `code`.
     pub entry: AtomicU32,
+    /// MODE's bits that extend VGPR numbers at the entry, as `entry`. Code is entered with the same bits only.
+    pub msbs: AtomicU32,
     /// The number of bailouts of code that was entered here.
     pub bailouts: AtomicU32,
 }
@@ -256,6 +262,12 @@ impl EntryPoint {
         // alive.
         let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
         Some((code, self.entry.load(Ordering::Relaxed)))
+    }
+
+    /// Returns whether the code is for these bits of MODE.
+    #[inline(always)]
+    pub fn has_msbs(&self, bits: u32) -> bool {
+        self.msbs.load(Ordering::Relaxed) == bits
     }
 
     /// As [`EntryPoint::code`], but returns `None` if the entry point bails out too often.
@@ -317,6 +329,8 @@ pub struct EntryArgs<'p> {
     pub program: &'p Program,
     /// The entry points of the program.
     pub entries: &'p [EntryPoint],
+    /// Units track MODE's bits that extend VGPR numbers.
+    pub tracks_msbs: bool,
 }
 
 /// Runs compiled code. The turn ends when the instruction count reaches `end`; if other waves have run, `end`
@@ -327,7 +341,7 @@ pub struct EntryArgs<'p> {
 /// operations must not have moved; and `entry` must be one of the code's entries.
 pub unsafe fn enter<'a>(
     cx: &mut Cx<'a>,
-    EntryArgs { code, entry, start, mode, program, entries }: EntryArgs<'_>,
+    EntryArgs { code, entry, start, mode, program, entries, tracks_msbs }: EntryArgs<'_>,
     end: &mut u64,
     waves: &mut dyn Waves<'a>,
 ) -> Exit {
@@ -367,6 +381,7 @@ pub unsafe fn enter<'a>(
             entries,
             wave_caches,
             ring: RingState::Unknown,
+            tracked_mode: if tracks_msbs { VGPR_MSBS } else { 0 },
         };
         let frame = &raw mut frame;
         let mut entered_at = program.index_of(&*(*frame).op);
@@ -382,6 +397,10 @@ pub unsafe fn enter<'a>(
         Frame::cx(frame);
         let frame = &*frame;
         *end = frame.end;
+        // Code has written the bits that it tracks, or another wave has replaced its own.
+        if tracks_msbs {
+            (*raw).refresh_mode();
+        }
         // After a switch, handlers have already rebuilt the masks.
         if flow != SWITCHED && flow != OVER && frame.wave.mask_exec != (*raw).wave.exec() {
             (*raw).wave.rebuild_masks();
@@ -414,7 +433,15 @@ unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
             return None;
         }
         let entered_at = program.index_of(next);
-        let (code, entry) = (&(*(*frame).entries)).get(entered_at)?.usable_code()?;
+        let place = (&(*(*frame).entries)).get(entered_at)?;
+        let (code, entry) = place.usable_code()?;
+        if !place.has_msbs((*(*frame).wave.wave()).mode & (*frame).tracked_mode) {
+            return None;
+        }
+        if (*frame).tracked_mode != 0 {
+            // The code that has ended has written the bits.
+            Frame::cx(frame).refresh_mode();
+        }
         if let Some(count) = count {
             *(*frame).instructions = count;
             (*frame).base = count.wrapping_sub(next.number as u64);
@@ -438,6 +465,27 @@ unsafe fn sync_lane_masks(frame: *mut Frame, wave: &mut Wave) {
         if exec != (*frame).wave.mask_exec {
             wave.rebuild_masks();
             (*frame).wave.mask_exec = exec;
+        }
+    }
+}
+
+called! {
+    /// Writes MODE's bits that extend VGPR numbers, which code tracks instead, and selects the handlers for them. Code
+    /// calls it before handlers.
+    ///
+    /// # Safety
+    /// As for [`run_handlers`].
+    pub unsafe fn sync_vgpr_msbs(frame: *mut Frame, bits: u32) -> u32 {
+        // SAFETY: the contract of `enter` guarantees that the frame has a valid context, which nothing else
+        // references now.
+        unsafe {
+            let cx = Frame::cx(frame);
+            let mode = cx.wave.mode & !VGPR_MSBS | bits;
+            if cx.wave.mode != mode {
+                cx.wave.mode = mode;
+                cx.refresh_mode();
+            }
+            0
         }
     }
 }

@@ -170,7 +170,7 @@ pub fn list(program: &Program, lanes: u32) -> Result<Option<UnitText>, Unsupport
     jit.look_at_units(move |unit| {
         to.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| unit.clone());
     });
-    jit.0.compile(CodeMode { flush: false, wide: lanes == 64, ieee: true }, 0);
+    jit.0.compile(CodeMode::ieee(lanes), 0);
     let unit = found.lock().unwrap_or_else(PoisonError::into_inner).take();
     Ok(unit)
 }
@@ -272,7 +272,10 @@ impl Jit {
     /// of `lanes` lanes with this value of MODE: for a run that was observed, and hence interpreted.
     pub fn compile_executed(&self, mode: u32, lanes: u32, executions: impl Fn(&Op) -> u64) {
         let inner = &self.0;
-        let Some(mode) = CodeMode::of_wave(inner.snapshot.arch, mode, lanes) else { return };
+        let Some(mode) = CodeMode::of_wave(inner.snapshot.arch, mode, lanes, inner.snapshot.tracks_msbs())
+        else {
+            return;
+        };
         let hot = |op: &Op| op.code != Op::END && executions(op) >= inner.threshold.max(1).into();
         for (at, _) in (0..).zip(&inner.snapshot.ops).filter(|(_, op)| hot(op)) {
             let compiled = inner.compiler.lock().unwrap_or_else(PoisonError::into_inner).compiled
@@ -339,13 +342,18 @@ impl Inner {
             ieee: mode.ieee,
             checked: self.checked,
         };
-        let unit = unit::discover(first, &context, selector, selections, |op| compiled.contains(&op));
+        let unit =
+            unit::discover(first, mode.msbs(), &context, selector, selections, |op| compiled.contains(&op));
         table.heat[first as usize].store(NEVER_COMPILE, Ordering::Relaxed);
         if unit.blocks.is_empty() {
             return;
         }
         let mut listing = None;
         let look = self.look.get();
+        let extended = unit.msbs.values().any(|msbs| *msbs != 0);
+        let extended =
+            extended.then(|| self.snapshot.with_extended(unit.msbs.iter().map(|(at, msbs)| (*at, *msbs))));
+        let context = CompileContext { program: extended.as_ref().unwrap_or(&self.snapshot), ..context };
         let made = host.compile(&unit, context, selections, look.map(|_| &mut listing));
         if let (Some(look), Some(listing)) = (look, listing) {
             let blocks = unit.blocks.iter().map(|block| block.first..block.end).collect();
@@ -363,6 +371,7 @@ impl Inner {
                 for (entry, block) in (0..).zip(&unit.blocks) {
                     let at = block.first as usize;
                     table.entries[at].entry.store(entry, Ordering::Relaxed);
+                    table.entries[at].msbs.store(unit.msbs_before(block.first), Ordering::Relaxed);
                     table.entries[at].code.store(code as *mut (), Ordering::Release);
                     if block.entry || self.threshold == 0 {
                         table.heat[at].store(CALL_NOW, Ordering::Relaxed);
@@ -403,7 +412,7 @@ unsafe impl Compiled for Jit {
     }
 
     fn hotness(&self, cx: &Cx<'_>, program: &Program) -> HotnessCounters<'_> {
-        match CodeMode::of(cx) {
+        match CodeMode::of(cx, self.0.snapshot.tracks_msbs()) {
             Some(mode) if cx.fast.is_some() && cx.watch.is_none() && self.0.snapshot.matches(program) => {
                 HotnessCounters(&self.0.table(mode).heat)
             }
@@ -419,7 +428,8 @@ unsafe impl Compiled for Jit {
         end: &mut u64,
         waves: &mut dyn Waves<'a>,
     ) -> EnterResult<'a> {
-        let Some(mode) = CodeMode::of(cx) else { return EnterResult::NoCode };
+        let tracks_msbs = self.0.snapshot.tracks_msbs();
+        let Some(mode) = CodeMode::of(cx, tracks_msbs) else { return EnterResult::NoCode };
         if !self.0.snapshot.matches(program) || cx.fast.is_none() || cx.watch.is_some() {
             return EnterResult::NoCode;
         }
@@ -431,8 +441,11 @@ unsafe impl Compiled for Jit {
             self.request(mode, first as u32);
             found = place.code();
         }
-        let Some((code, entry)) = found else { return EnterResult::NoCode };
-        let start = frame::EntryArgs { code, entry, start, mode, program, entries: &table.entries };
+        let Some((code, entry)) = found.filter(|_| place.has_msbs(mode.msbs())) else {
+            return EnterResult::NoCode;
+        };
+        let start =
+            frame::EntryArgs { code, entry, start, mode, program, entries: &table.entries, tracks_msbs };
         // SAFETY: the code was compiled for this program, mode and wave size, and the entry belongs to it.
         let ended = unsafe { frame::enter(cx, start, end, waves) };
         if self.0.checked

@@ -25,6 +25,9 @@ pub fn reads_only_ieee_bit(body: &[Stmt]) -> bool {
     reads == bits
 }
 
+/// The position in MODE of the bits that extend VGPR numbers.
+const MSBS: u32 = VGPR_MSBS.trailing_zeros();
+
 /// The mode of a wave that code is specialised for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeMode {
@@ -34,26 +37,40 @@ pub struct CodeMode {
     pub wide: bool,
     /// [`IEEE`] is set.
     pub ieee: bool,
+    /// [`CodeMode::msbs`]. Code has them as a property of each entry: they are not part of [`CodeMode::index`].
+    msbs: u8,
 }
 
 impl CodeMode {
     /// The number of modes.
     pub const COUNT: usize = 8;
 
-    /// Returns the mode of a wave, or `None` if there is no code for it.
-    #[inline]
-    pub fn of(cx: &Cx<'_>) -> Option<CodeMode> {
-        CodeMode::of_wave(cx.arch, cx.wave.mode, cx.wave.size())
+    /// The mode of waves of `lanes` lanes with IEEE rules that keep denormals.
+    pub fn ieee(lanes: u32) -> CodeMode {
+        CodeMode { flush: false, wide: lanes == 64, ieee: true, msbs: 0 }
     }
 
-    /// Returns the mode of a wave of `lanes` lanes with a value of MODE, or `None` if there is no code for it.
+    /// The bits of MODE that extend VGPR numbers, at the start of a unit.
+    pub fn msbs(self) -> u32 {
+        (self.msbs as u32) << MSBS
+    }
+
+    /// Returns the mode of a wave, or `None` if there is no code for it. `tracks_msbs`: whether units track the bits
+    /// that extend VGPR numbers; otherwise they must be zero.
     #[inline]
-    pub fn of_wave(arch: Arch, mode: u32, lanes: u32) -> Option<CodeMode> {
+    pub fn of(cx: &Cx<'_>, tracks_msbs: bool) -> Option<CodeMode> {
+        CodeMode::of_wave(cx.arch, cx.wave.mode, cx.wave.size(), tracks_msbs)
+    }
+
+    /// Returns the mode of a wave of `lanes` lanes with a value of MODE, as [`CodeMode::of`] does.
+    #[inline]
+    pub fn of_wave(arch: Arch, mode: u32, lanes: u32, tracks_msbs: bool) -> Option<CodeMode> {
         // Round to nearest even, with all denormals kept or those of f32 flushed: the modes that handlers are
         // specialised for. Modes that change how instructions address registers, or skip them, are excluded.
-        let msbs = if arch.facts().vgprs.msbs { VGPR_MSBS } else { 0 };
-        let flush = FloatMode::fast(mode, GPR_IDX_EN | VSKIP | msbs)?.flushes();
-        Some(CodeMode { flush, wide: lanes == 64, ieee: mode & IEEE != 0 })
+        let unless = if arch.facts().vgprs.msbs && !tracks_msbs { VGPR_MSBS } else { 0 };
+        let flush = FloatMode::fast(mode, GPR_IDX_EN | VSKIP | unless)?.flushes();
+        let msbs = if tracks_msbs { (mode >> MSBS) as u8 } else { 0 };
+        Some(CodeMode { flush, wide: lanes == 64, ieee: mode & IEEE != 0, msbs })
     }
 
     pub fn index(self) -> usize {
@@ -65,6 +82,10 @@ impl std::fmt::Display for CodeMode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let denormals = if self.flush { "flushed" } else { "kept" };
         let ieee = if self.ieee { ", IEEE" } else { "" };
-        write!(f, "wave{}, f32 denormals {denormals}{ieee}", if self.wide { 64 } else { 32 })
+        write!(f, "wave{}, f32 denormals {denormals}{ieee}", if self.wide { 64 } else { 32 })?;
+        match self.msbs {
+            0 => Ok(()),
+            bits => write!(f, ", VGPR MSBs {bits:#04x}"),
+        }
     }
 }

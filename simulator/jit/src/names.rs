@@ -6,7 +6,8 @@ use crate::arith::exact::exact_rsq_f64;
 use crate::arith::exact::exact_trig_preop;
 use crate::arith::lane_calls;
 use crate::frame::{
-    arrive_at_barrier, cache_resources, end_wave, find_range, run_and_switch, run_handlers, wait_for_barrier,
+    arrive_at_barrier, cache_resources, end_wave, find_range, run_and_switch, run_handlers, sync_vgpr_msbs,
+    wait_for_barrier,
 };
 use crate::snapshot::ProgramSnapshot;
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ macro_rules! named {
 pub fn names(program: &ProgramSnapshot) -> HashMap<u64, String> {
     let functions = named![
         arrive_at_barrier cache_resources end_wave exact_fma_ldexp_f64 exact_rsq_f64
-        exact_trig_preop find_range run_and_switch run_handlers wait_for_barrier
+        exact_trig_preop find_range run_and_switch run_handlers sync_vgpr_msbs wait_for_barrier
     ];
     let mut names: HashMap<u64, String> = HashMap::new();
     for (address, name) in functions.into_iter().chain(lane_calls::names()) {

@@ -81,9 +81,14 @@ impl Selector {
         let op = &program.ops[at as usize];
         let Some((number, variant)) = number(op) else { return stop() };
         let operation = self.0.entry(number).or_insert_with(|| operation(number));
+        let how = match program.sets_msbs(at) {
+            // Units track the bits instead of writing them.
+            Some(_) => Selected::Nop,
+            None => operation.select(op, variant, &program.exts[op.ext as usize]),
+        };
         Selection {
             handlers: operation.handlers.clone(),
-            how: operation.select(op, variant, &program.exts[op.ext as usize]),
+            how,
             falls_through: operation.falls_through,
             may_end_turn: operation.may_end_turn,
         }

@@ -6,7 +6,7 @@ use crate::lowering::{StatementLowering, recognise_statement};
 use crate::select::Selector;
 use crate::selected::{Selected, Selections};
 use isa_lower::visit::each_stmt;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of operations of a unit: compiling them takes a few milliseconds.
 const MAX_OPERATIONS: usize = 1000;
@@ -32,31 +32,53 @@ pub struct Block {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
     pub blocks: Vec<Block>,
+    /// MODE's bits that extend VGPR numbers, before each operation; empty if they are not tracked.
+    pub msbs: BTreeMap<u32, u32>,
 }
 
-/// Discovers the unit that begins at an operation. Operations that are `compiled` belong to other units.
+impl Unit {
+    /// Returns the bits before an operation of the unit.
+    pub fn msbs_before(&self, at: u32) -> u32 {
+        self.msbs.get(&at).copied().unwrap_or(0)
+    }
+}
+
+/// Discovers the unit that begins at an operation, where MODE has these bits that extend VGPR numbers. Operations that
+/// are `compiled` belong to other units. An operation that is reached with several values of the bits is in the unit
+/// for the first one only: emission compares the bits wherever it continues in the unit.
 pub fn discover(
     start: u32,
+    start_msbs: u32,
     context: &CompileContext<'_>,
     selector: &mut Selector,
     selections: &mut Selections,
     compiled: impl Fn(u32) -> bool,
 ) -> Unit {
     let ops = &context.program.ops[..];
-    let (mut leaders, mut waiting) = (BTreeSet::from([start]), vec![start]);
+    let program = context.program;
+    let (mut leaders, mut waiting) = (BTreeSet::from([start]), vec![(start, start_msbs)]);
+    let mut before = BTreeMap::new();
     let (mut seen, mut ends) = (BTreeSet::new(), BTreeSet::new());
-    while let Some(leader) = waiting.pop() {
+    while let Some((leader, mut msbs)) = waiting.pop() {
         let mut at = leader;
         loop {
-            if at as usize >= ops.len() || compiled(at) || seen.len() >= MAX_OPERATIONS || !seen.insert(at) {
+            if at as usize >= ops.len() || compiled(at) || seen.len() >= MAX_OPERATIONS {
                 break;
             }
+            // The interpreter raises the fault of a register that does not exist.
+            if program.tracks_msbs() && program.extended(at, msbs).is_none() || !seen.insert(at) {
+                break;
+            }
+            if program.tracks_msbs() {
+                before.insert(at, msbs);
+            }
+            msbs = program.sets_msbs(at).unwrap_or(msbs);
             let selection = selector.of(at, context.program, selections);
             let (branch, falls_through) = (selection.how.is_branch(), selection.falls_through);
             let may_end_turn = selection.how.is_call() && selection.may_end_turn;
             let mut more = |to: u32| {
                 if leaders.insert(to) {
-                    waiting.push(to);
+                    waiting.push((to, msbs));
                 }
             };
             if branch {
@@ -86,7 +108,7 @@ pub fn discover(
     }
     let lengths = min_compiled_path(&blocks, context, selections);
     blocks.iter_mut().zip(lengths).for_each(|(block, length)| block.entry = length >= MIN_ENTRY_OPERATIONS);
-    Unit { blocks }
+    Unit { blocks, msbs: before }
 }
 
 /// Returns for each block the minimum number of compiled operations from its start to the end of the turn.

@@ -238,6 +238,20 @@ fn make_relative(effects: &mut Effects) {
     }
 }
 
+/// The bits in MODE that extend VGPR numbers after an instruction of a program that does nothing but set them from its
+/// immediate (S_SET_VGPR_MSB); `None` for other instructions.
+pub fn vgpr_msbs_after(program: &Program, inst: usize) -> Option<u32> {
+    let inst = &program.insts[inst];
+    if !program.arch.facts().vgprs.msbs {
+        return None;
+    }
+    let facts = program.facts(inst.entry, program.wave_size)?;
+    let is_mode = |t: &Access| t.write && t.resource == Resource::State(State::Mode);
+    let bits = facts.registers.iter().filter(|t| is_mode(t)).fold(0, |bits, t| bits | t.bits as u32);
+    let immediate = inst.field(program.arch.table(), "SIMM16").filter(|_| bits == VGPR_MSBS)?;
+    Some(relative::vgpr_msbs_of(immediate))
+}
+
 /// Returns the effects of `inst`, given the facts of its entries' semantics.
 pub fn effects<'f>(
     arch: Arch,

@@ -4,6 +4,7 @@
 
 use super::context::{Cx, Flow};
 use crate::op::{Msb, Op, Source};
+use wavesim_isa::arch::Arch;
 use wavesim_isa::relative::{self, GPR_IDX_EN, VSKIP};
 use wavesim_state::event::Event;
 use wavesim_state::fault::FaultKind;
@@ -25,7 +26,8 @@ pub unsafe fn by_mode(cx: &mut Cx<'_>, op: &Op) -> Flow {
         return unsafe { handler(cx, op) };
     }
     let plain = cx.op;
-    let moved = if msbs { extended(cx, op, info.msbs) } else { resolved(cx, op, info.vgprs) };
+    let moved =
+        if msbs { extended(op, info.msbs, cx.wave.mode, cx.arch) } else { resolved(cx, op, info.vgprs) };
     match moved {
         Ok(moved) => {
             // SAFETY: `Cx::op` refers to `moved` only until the handler returns.
@@ -40,16 +42,21 @@ pub unsafe fn by_mode(cx: &mut Cx<'_>, op: &Op) -> Flow {
     }
 }
 
-/// Extends the numbers of VGPRs by the bits in MODE.
-fn extended(cx: &Cx<'_>, op: &Op, msbs: [Msb; 5]) -> Result<Op, relative::OutOfRange> {
-    let (mut out, most) = (*op, cx.arch.facts().vgprs.most());
+/// Returns an operation with the numbers of its VGPRs extended by the bits in MODE, given its [`ByMode::msbs`].
+///
+/// # Errors
+/// A register is beyond the last one.
+///
+/// [`ByMode::msbs`]: crate::op::ByMode::msbs
+pub fn extended(op: &Op, msbs: [Msb; 5], mode: u32, arch: Arch) -> Result<Op, relative::OutOfRange> {
+    let (mut out, most) = (*op, arch.facts().vgprs.most());
     for (slot, msb) in msbs.into_iter().enumerate().filter(|(_, msb)| msb.position > 0) {
         let from = op.src.get(slot).map_or(op.d, |source| source.number());
         // A source that was copied to the temporary vector is no longer a VGPR.
         if from as usize >= ALL_VGPRS {
             continue;
         }
-        let to = relative::extended(from as u32, msb.dwords, cx.wave.mode, msb.position, most)? as u16;
+        let to = relative::extended(from as u32, msb.dwords, mode, msb.position, most)? as u16;
         match out.src.get_mut(slot) {
             Some(source) => *source = Source::vgpr(to),
             None => out.d = to,

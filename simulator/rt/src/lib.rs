@@ -48,7 +48,7 @@ pub mod watch;
 mod watched;
 
 pub use block::{load_block, load_lds_block, store_block, store_lds_block};
-pub use by_mode::by_mode;
+pub use by_mode::{by_mode, extended};
 pub use bytes::{U32x8, select_bytes, select_bytes_x8};
 pub use context::{Cx, Flow, Handler, Handlers, Numbered, Tables, control, read_only, status};
 pub use double::*;

@@ -272,9 +272,15 @@ unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> 
         let (pc, wide) = ((*wave).pc, (*wave).halves() == 2);
         let program = &*(*frame).program;
         let next = program.op_at(pc)?;
-        let (code, entry) = (&(*(*frame).entries)).get(program.index_of(next))?.usable_code()?;
+        let place = (&(*(*frame).entries)).get(program.index_of(next))?;
+        let (code, entry) = place.usable_code()?;
+        let tracked = (*frame).tracked_mode;
+        if !place.has_msbs((*wave).mode & tracked) {
+            return None;
+        }
         let same_mode = (*wave).mode == (*frame).wave_mode && wide == (*frame).mode.wide;
-        if !same_mode && CodeMode::of(Frame::cx(frame)) != Some((*frame).mode) {
+        let of = |cx: &Cx<'_>| CodeMode::of(cx, tracked != 0).map(CodeMode::index);
+        if !same_mode && of(Frame::cx(frame)) != Some((*frame).mode.index()) {
             return None;
         }
         let resumed = ResumePoint { pc, number: next.number, entry };

@@ -87,8 +87,11 @@ pub fn operands_supported(op: &Op, body: &[Stmt]) -> bool {
 impl Emitter<'_> {
     /// Resolves a register number, which must be constant.
     fn constant_register(&mut self, reg: &Value) -> R<u16> {
+        // Accumulation VGPRs have numbers of their own; extended ones do not.
+        let extended = self.context.program.arch.facts().vgprs.msbs;
+        let count = if extended { ALL_VGPRS } else { VGPRS };
         match self.value(reg)? {
-            Val::Const(number) if number < VGPRS as u128 => Ok(number as u16),
+            Val::Const(number) if number < count as u128 => Ok(number as u16),
             _ => Err(Bug("a computed register number")),
         }
     }

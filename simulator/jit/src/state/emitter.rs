@@ -10,7 +10,7 @@ use crate::state::loops::Loops;
 use crate::state::run::Run;
 use crate::state::scalars::Scalars;
 use crate::stats::CompiledPaths;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, DerefMut};
 use wavesim_machine::exec::op::{Ext, Op};
 use wavesim_x64::inst::{Label, V};
@@ -40,6 +40,8 @@ pub struct Emitter<'f> {
 pub struct UnitLabels {
     /// Labels of the unit's blocks, by their first operation.
     pub blocks: HashMap<u32, Label>,
+    /// MODE's bits that extend VGPR numbers, before each operation, if they are tracked.
+    pub msbs: Option<BTreeMap<u32, u32>>,
     /// The dispatch: jumps to the block whose number is in `entry`.
     pub dispatch: Label,
     pub entry: V,

@@ -46,6 +46,7 @@ impl Emitter<'_> {
     pub fn loop_block(&mut self, block: &Block) -> Option<LoopBlock> {
         let last = block.end - 1;
         let loops = targets(last, &self.context, self.selections).contains(&block.first);
+        let loops = loops && self.msbs_before(block.first) == self.msbs_after(last);
         let plain = loops && (block.first..last).all(|at| self.is_plain(at));
         plain.then(|| LoopBlock {
             first: block.first,

@@ -8,8 +8,10 @@ use wavesim_engine::sched::dispatch::{
     self, Dispatch, InitialState, Layout, Registers, RunStats, Schedule, Shape,
 };
 use wavesim_isa::arch::Arch;
+use wavesim_isa::relative::VGPR_MSBS;
 use wavesim_jit::Jit;
 use wavesim_machine::exec::Context;
+use wavesim_machine::exec::effects::vgpr_msbs_after;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::fault::Fault;
@@ -109,7 +111,12 @@ impl Builder {
     fn one_of(&mut self, list: &[&str], offset: u64) {
         let mut line = list[self.any(list.len() as u64) as usize].to_string();
         let vcc = if self.features.size == 64 { "vcc" } else { "vcc_lo" };
-        let (e, q, i) = (1 + self.any(10), 1 + self.any(8), 4 * self.any(13) + self.any(2) * self.any(4));
+        let (mut e, mut q) = (1 + self.any(10), 1 + self.any(8));
+        let i = 4 * self.any(13) + self.any(2) * self.any(4);
+        if self.extends() {
+            // Several registers begin at an even one.
+            (e, q) = (e.next_multiple_of(2), q.next_multiple_of(2));
+        }
         let operands = [
             ("{d}", 1 + self.any(11)),
             ("{a}", 1 + self.any(11)),
@@ -132,8 +139,24 @@ impl Builder {
         self.push(line.replace("{vcc}", vcc));
     }
 
+    /// The architecture has VGPRs whose numbers MODE extends.
+    fn extends(&self) -> bool {
+        self.features.arch == Arch::Cdna5
+    }
+
+    /// Extends the numbers of all VGPRs by the same bits, or by others for the result and each source.
+    fn extend(&mut self, same: bool) {
+        let bits = if same { 0x55 * self.any(4) } else { self.any(256) };
+        // Mostly, few states occur.
+        let bits = if same || self.any(4) == 0 { bits } else { [0, 0x40, 0x55, 0x01][self.any(4) as usize] };
+        self.push(format!("s_set_vgpr_msb {bits}"));
+    }
+
     /// Writes an offset register, so that its lanes are contiguous, uniform or neither.
     fn offset(&mut self) {
+        if self.extends() {
+            self.extend(true);
+        }
         let o = 20 + self.any(4);
         let stride = 1 << self.any(5);
         let lane = |builder: &mut Builder| {
@@ -175,7 +198,7 @@ impl Builder {
     fn barrier(&mut self) {
         match self.features {
             Features { barriers: false, .. } => self.push("s_nop 0"),
-            Features { arch: Arch::Rdna4, .. } => {
+            Features { arch: Arch::Rdna4 | Arch::Cdna5, .. } => {
                 self.push("s_barrier_signal -1");
                 self.push("s_barrier_wait -1");
             }
@@ -236,6 +259,7 @@ impl Builder {
             }
             // From here on, waves take different paths.
             13 if self.any(16) == 0 => self.push("s_xor_b32 s5, s5, s4"),
+            14..=16 if self.extends() => self.extend(false),
             _ => self.one_of(PLAIN, offset),
         }
     }
@@ -310,6 +334,13 @@ impl Builder {
             let factor = random_odd(&mut builder.seed);
             builder.push(format!("v_mul_lo_u32 v{register}, {factor}, v0"));
         }
+        for bank in (1..4).filter(|_| features.arch == Arch::Cdna5) {
+            builder.push(format!("s_set_vgpr_msb {}", bank << 6));
+            for register in (1..12).chain(20..24) {
+                let factor = random_odd(&mut builder.seed) & if register < 12 { u64::MAX } else { 7 };
+                builder.push(format!("v_mul_lo_u32 v{register}, {factor}, v0"));
+            }
+        }
         for _ in 0..6 {
             builder.offset();
         }
@@ -323,9 +354,17 @@ impl Builder {
             features.size,
             if features.size == 64 { "" } else { "_lo" }
         ));
+        if features.arch == Arch::Cdna5 {
+            for bank in 1..4 {
+                builder.push(format!("s_set_vgpr_msb {bank}"));
+                (1..12).for_each(|n| builder.push(format!("v_xor_b32 v{n}, v{n}, v{n}")));
+            }
+            builder.push("s_set_vgpr_msb 0");
+        }
         builder.push("v_mov_b32 v12, s5");
         builder.push("v_lshlrev_b32 v0, 6, v0");
-        for (n, first) in [1, 5, 9, 20].into_iter().enumerate() {
+        let all = if features.arch == Arch::Cdna5 { [2, 6, 8, 20] } else { [1, 5, 9, 20] };
+        for (n, first) in all.into_iter().enumerate() {
             let (last, offset) = (first + 3, SHARED.next_multiple_of(64) as usize + 16 * n);
             builder.push(format!("global_store_b128 v0, v[{first}:{last}], s[2:3] offset:{offset}"));
         }
@@ -458,6 +497,10 @@ impl Machine {
             if let Some(at) = registers(a, 32).iter().zip(registers(b, 32)).position(|(a, b)| *a != b) {
                 return Some(format!("wave {n} at {:x}: v{} of half {}", a.pc, at % 32, at / 32));
             }
+            let extended = (1..4).flat_map(|bank| 256 * bank..256 * bank + 32);
+            if let Some(at) = extended.into_iter().find(|v| a.find_vgpr(0, *v) != b.find_vgpr(0, *v)) {
+                return Some(format!("wave {n} at {:x}: v{at}", a.pc));
+            }
         }
         (self.data != other.data || self.lds != other.lds || self.scratch != other.scratch)
             .then(|| "memory".to_string())
@@ -497,7 +540,7 @@ fn random_programs(arch: Arch) {
     for case in first..first + count {
         let mut seed = case << 8 ^ arch as u64;
         let mut any = |n: u64| random(&mut seed) % n;
-        let size = if any(3) == 0 { 64 } else { 32 };
+        let size = if any(3) == 0 && arch != Arch::Cdna5 { 64 } else { 32 };
         let shape = (1 + any(4) as u32, size, [0xf0, 0xc0][any(2) as usize]);
         let threshold = [0, 0, 1, 5][any(4) as usize];
         let features = Features { arch, size, barriers: any(2) == 0 };
@@ -531,7 +574,9 @@ fn random_programs(arch: Arch) {
         paths[0] += stats.paths.cached_offsets as u64;
         paths[1] += stats.paths.fast_runs as u64;
     }
-    assert!(paths.iter().all(|emitted| *emitted > count), "{paths:?} special paths");
+    // Fewer loops have a special path if other VGPRs are extended in each.
+    let least = if arch == Arch::Cdna5 { count / 3 } else { count };
+    assert!(paths.iter().all(|emitted| *emitted > least), "{paths:?} special paths");
     assert!(2 * entered > count && units > 2 * count, "{entered} of {count} programs, {units} units");
 }
 
@@ -543,6 +588,27 @@ fn random_programs_rdna3() {
 #[test]
 fn random_programs_rdna4() {
     random_programs(Arch::Rdna4);
+}
+
+/// With VGPRs beyond v255: blocks are reached with different bits in MODE, units begin with any of them, and handlers
+/// run among compiled code.
+#[test]
+fn random_programs_cdna5() {
+    random_programs(Arch::Cdna5);
+}
+
+/// Units track the bits that extend VGPR numbers instead of running the instruction that sets them.
+#[test]
+fn tracked_bits_are_those_that_the_semantics_set() {
+    for immediate in 0..256 {
+        let lines = [format!("s_set_vgpr_msb {immediate}"), "s_endpgm".to_string()];
+        let program = assemble(Arch::Cdna5, 32, &lines);
+        let mut machine = Machine::new(1, 32, 0xf0);
+        machine.turn(&program, 0, LIMIT, None);
+        let tracked = vgpr_msbs_after(&program, 0);
+        assert_eq!(tracked, Some(machine.waves[0].mode & VGPR_MSBS), "{immediate:#x}");
+        assert_eq!(vgpr_msbs_after(&program, 1), None);
+    }
 }
 
 /// A unit classifies the offsets in v20, another one those in v21. Both call the result by the same number,
