@@ -13,6 +13,9 @@ pub fn wait_instruction(counter: &str, n: usize) -> String {
     }
 }
 
+/// A vector instruction that does nothing.
+pub const VECTOR_NOP: &str = "v_nop";
+
 /// Invalidates the scalar cache.
 pub const SCALAR_CACHE: &str = "s_dcache_inv";
 

@@ -7,6 +7,7 @@ use super::rules::Node;
 use super::vector::{Missing, is_valu, registers, walk};
 use isa_spec::tables::Role;
 use std::collections::HashMap;
+use wavesim_asm::dialect::advice;
 use wavesim_machine::exec::effects::{File, Use};
 
 /// The vector instructions between a transcendental instruction and one that depends on it.
@@ -97,7 +98,7 @@ fn after(graph: &Graph<'_>, first: usize, to_matrix: u32, to_vector: u32, out: &
         };
         if let Some((needed, what)) = found.filter(|(needed, _)| needed > between) {
             let times = needed - *between;
-            let missing = Missing { after: first, what, needed: "v_nop", times };
+            let missing = Missing { after: first, what, needed: advice::VECTOR_NOP, times };
             match out.get_mut(&at) {
                 Some(before) if before.times >= times => {}
                 Some(before) => *before = missing,
