@@ -197,7 +197,11 @@ impl Machine for RefMachine<'_, '_, '_> {
             State::WaveSize => wave.size() as u64,
             State::VgprSize => wave.vgpr_count() as u64,
             State::WaveId => wave.id as u64,
-            State::LdsSize => self.context.lds.len() as u64,
+            State::LdsSize => {
+                // In an observed run, only the watch has access to LDS.
+                let watched = self.watch.as_ref().map_or(0, |watch| watch.lds.len());
+                self.context.lds.len().max(watched) as u64
+            }
             State::ScratchBase | State::TrapBase => 0,
             State::SharedBase => SHARED_BASE,
             State::PrivateBase => PRIVATE_BASE,
