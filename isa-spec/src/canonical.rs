@@ -262,15 +262,25 @@ pub fn load_set(
     (set, diagnostics)
 }
 
-/// Checks `file` against the project's `files` and returns the semantics that it gives to instructions: one
-/// map by instruction name per table, in the order given. The blocks and functions of `file` take precedence
-/// over the project's.
+/// What a file defines in place of the project's semantics.
+#[derive(Debug)]
+pub struct Replacements {
+    /// The semantics by instruction name, one map per table.
+    pub by_arch: Vec<BTreeMap<String, Semantics>>,
+    /// Errors and warnings.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The number of expressions that were checked.
+    pub expressions: u64,
+}
+
+/// Checks `file` against the project's `files` and returns the semantics that it gives to instructions of the tables,
+/// in the order given. The blocks and functions of `file` take precedence over the project's.
 pub fn replacements(
     sources: &SourceMap,
     files: &[FileId],
     file: FileId,
     tables: &[&'static ArchTable],
-) -> (Vec<BTreeMap<String, Semantics>>, Vec<Diagnostic>) {
+) -> Replacements {
     let (standard, _) = parse_all(sources, files);
     let (own, mut diagnostics) = parse_all(sources, &[file]);
     let (mut library, _) = standard.library();
@@ -326,5 +336,5 @@ pub fn replacements(
             }
         }
     }
-    (out, diagnostics)
+    Replacements { by_arch: out, diagnostics, expressions: library.expressions() }
 }

@@ -26,7 +26,8 @@ pub fn diagnose(text: &str) -> Result<Value, String> {
     let loaded = isa::loaded();
     let mut sources = loaded.sources.clone();
     let file = sources.add(NAME, text);
-    let (by_arch, diagnostics) = canonical::replacements(&sources, &loaded.pcode, file, &loaded.tables);
+    let canonical::Replacements { by_arch, diagnostics, .. } =
+        canonical::replacements(&sources, &loaded.pcode, file, &loaded.tables);
     let mut names: Vec<String> = by_arch.iter().flat_map(|names| names.keys().cloned()).collect();
     names.sort_unstable();
     names.dedup();

