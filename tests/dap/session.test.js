@@ -296,6 +296,19 @@ test("clients connect to a port", async (t) => {
   await client.stop();
 });
 
+test("steps into and out of calls of a text kernel", async (t) => {
+  const { client, thread } = await entry(t, "tests/filetests/debug/calls.rdna");
+  await client.setBreakpointsRequest({ source: { path: file("tests/filetests/debug/calls.rdna") }, breakpoints: [{ line: 16 }] });
+  await stop(client, "continue", { threadId: thread });
+  await stop(client, "stepIn", { threadId: thread });
+  const { stackFrames } = (await client.stackTraceRequest({ threadId: thread })).body;
+  assert.deepEqual(stackFrames.map((f) => [f.name, f.line]), [["count", 33], ["base+0xc", 16]]);
+  await stop(client, "stepOut", { threadId: thread });
+  assert.equal((await top(client, thread)).line, 17);
+  await stop(client, "next", { threadId: thread });
+  assert.equal((await top(client, thread)).line, 20);
+});
+
 const smooth = {
   grid: [1], block: [64],
   args: ["x: f32[64]=arange(64)", "out_y: f32[64]", "out_pair: f16[128]", "1"],

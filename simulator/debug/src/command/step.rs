@@ -242,8 +242,7 @@ impl Debugger<'_> {
 
     fn source_position(&self, wave: usize) -> Position {
         let program = &self.timeline.prepared.program;
-        let at = program.inst_at(self.timeline.wave(wave).pc);
-        let line = at.and_then(|at| program.source_line(at)).map(|l| (l.file, l.line));
+        let line = program.inst_at(self.timeline.wave(wave).pc).and_then(|at| self.line_of(at));
         let functions = self.timeline.prepared.debug.functions(program.address(self.timeline.wave(wave).pc));
         let inlined = functions.into_iter().rev().filter(|f| f.inlined);
         let inlined = inlined.map(|f| (f.name, f.call.map(|call| call.to_string()))).collect();
@@ -257,7 +256,7 @@ impl Debugger<'_> {
     }
 
     /// Returns whether the call at a PC, which the selected wave is about to execute, is of code with lines.
-    fn calls_with_lines(&mut self, pc: u64) -> bool {
+    fn calls_with_lines(&self, pc: u64) -> bool {
         let program = &self.timeline.prepared.program;
         let Some(at) = program.inst_at(pc) else { return false };
         let wave = self.timeline.wave(self.focus.wave);
@@ -269,7 +268,15 @@ impl Debugger<'_> {
             program.inst_at((low | high << 32).wrapping_sub(wave.code_base))
         });
         // The first instructions of a function may have no line.
-        target.is_none_or(|at| (at..program.insts.len()).take(8).any(|at| program.source_line(at).is_some()))
+        target.is_none_or(|at| (at..program.insts.len()).take(8).any(|at| self.line_of(at).is_some()))
+    }
+
+    /// Returns the file and the line of an instruction: in the files that debug information names, or in the
+    /// kernel's own text.
+    fn line_of(&self, at: usize) -> Option<(u32, u32)> {
+        let program = &self.timeline.prepared.program;
+        let file = program.source_line(at).map_or(0, |line| line.file);
+        Some((file, program.lines[at])).filter(|(_, line)| *line != 0)
     }
 }
 
