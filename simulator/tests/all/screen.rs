@@ -128,7 +128,7 @@ fn screen_fits_and_keys_work() {
     t.press("a");
     t.shows("> 1 line 9");
     t.press("?");
-    let help = t.shows("step: one instruction of this wave");
+    let help = t.shows("step: one line of this wave");
     t.press("\x1b[B");
     t.until("scrolled help", |screen| screen.contains("lines: ↑↓") && screen != help);
     t.press(":nonsense\r");
