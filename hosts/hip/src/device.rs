@@ -33,6 +33,8 @@ struct Identity {
     /// LDS size of a workgroup and of a multiprocessor in bytes.
     lds: c_int,
     processor_lds: c_int,
+    /// Whether workgroups can form clusters.
+    clusters: bool,
 }
 
 impl Gpu {
@@ -51,6 +53,7 @@ impl Gpu {
             wave: target.wave_size() as c_int,
             lds: target.lds_bytes() as c_int,
             processor_lds: target.processor_lds_bytes() as c_int,
+            clusters: target.arch.facts().cluster_workgroups > 1,
         }
     }
 }
@@ -130,6 +133,7 @@ fn properties_r0600(gpu: &Gpu) -> [u8; 1472] {
         (712, ITEMS_PER_PROCESSOR / id.wave),
         (728, 1),
         (744, 1),
+        (772, id.clusters.into()),
         (1424, CLOCK),
         (1428, FEATURES),
         (1464, 1),

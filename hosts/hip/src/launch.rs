@@ -79,7 +79,15 @@ impl LaunchParameters {
         if lds > most as u64 {
             return invalid(format!("{lds} bytes of LDS: a workgroup has at most {most}"));
         }
-        Ok(Invocation { kernel, grid, block, dynamic_lds: self.dynamic_lds, cooperative: false, explicit })
+        Ok(Invocation {
+            kernel,
+            grid,
+            block,
+            dynamic_lds: self.dynamic_lds,
+            cooperative: false,
+            cluster: None,
+            explicit,
+        })
     }
 }
 
@@ -257,7 +265,9 @@ pub unsafe extern "C" fn hipLaunchKernel(
     let shape = Shape { grid, block, dynamic_lds };
     // SAFETY: the caller of the API passes the arguments of the kernel.
     let arguments = unsafe { Arguments::new(arguments, In::none()) };
-    call("hipLaunchKernel", || launch(function, shape, arguments, stream, LaunchEvents::NONE, false))
+    call("hipLaunchKernel", || {
+        launch(function, shape, arguments, stream, LaunchEvents::NONE, Attributes::default())
+    })
 }
 
 /// The shape of a launch in the API's types.
@@ -274,15 +284,15 @@ fn launch(
     arguments: Arguments,
     stream: Handle,
     events: LaunchEvents,
-    cooperative: bool,
+    attributes: Attributes,
 ) -> Outcome {
     let Shape { grid, block, dynamic_lds } = shape;
-    if cooperative {
+    if attributes.cooperative {
         check_resident(grid)?;
     }
     let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
     let invocation = LaunchParameters { grid, block, dynamic_lds }.of_host_function(function, arguments)?;
-    submit(Invocation { cooperative, ..invocation }, stream, events)
+    submit(attributes.apply(invocation), stream, events)
 }
 
 /// `hipExtLaunchKernel`.
@@ -302,7 +312,7 @@ pub unsafe extern "C" fn hipExtLaunchKernel(
     // SAFETY: the caller of the API passes the arguments of the kernel.
     let arguments = unsafe { Arguments::new(arguments, In::none()) };
     call("hipExtLaunchKernel", || {
-        launch(function, shape, arguments, stream, LaunchEvents { start, stop }, false)
+        launch(function, shape, arguments, stream, LaunchEvents { start, stop }, Attributes::default())
     })
 }
 
@@ -324,29 +334,53 @@ pub struct LaunchConfig {
 pub struct LaunchAttribute {
     id: c_uint,
     _padding: u32,
-    /// First word of the union.
-    value: c_int,
-    _rest: [u32; 15],
+    /// The first words of the union.
+    value: [u32; 3],
+    _rest: [u32; 13],
 }
 
 const _: () = assert!(size_of::<LaunchAttribute>() == 72, "as the headers have it");
 
 /// `hipLaunchAttributeCooperative`.
 const COOPERATIVE: c_uint = 2;
+/// `hipLaunchAttributeClusterDimension`, of ROCm 7.
+const CLUSTER_DIMENSION: c_uint = 4;
 
-impl LaunchConfig {
-    /// Returns whether the cooperative attribute is set.
+/// The attributes that affect a launch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Attributes {
+    /// All workgroups are resident.
+    cooperative: bool,
+    /// Workgroups of a cluster in each dimension.
+    cluster: Option<[u32; 3]>,
+}
+
+impl Attributes {
+    const COOPERATIVE: Attributes = Attributes { cooperative: true, cluster: None };
+
+    /// Reads `count` attributes.
     ///
     /// # Safety
-    /// There are as many attributes as the configuration says.
-    unsafe fn is_cooperative(&self) -> Outcome<bool> {
+    /// There are as many attributes.
+    unsafe fn read(list: In<LaunchAttribute>, count: c_uint) -> Outcome<Attributes> {
+        let mut attributes = Attributes::default();
         // SAFETY: the caller guarantees the length.
-        let attributes = unsafe { self.attributes.list(self.count as usize)? };
-        Ok(attributes.iter().any(|attribute| attribute.id == COOPERATIVE && attribute.value != 0))
+        for attribute in unsafe { list.list(count as usize)? } {
+            match attribute.id {
+                COOPERATIVE => attributes.cooperative |= attribute.value[0] != 0,
+                CLUSTER_DIMENSION => attributes.cluster = Some(attribute.value),
+                _ => {}
+            }
+        }
+        Ok(attributes)
+    }
+
+    fn apply(self, invocation: Invocation) -> Invocation {
+        Invocation { cooperative: self.cooperative, cluster: self.cluster, ..invocation }
     }
 }
 
-/// `hipLaunchKernelExC`. The cooperative attribute is the only one that affects the launch.
+/// `hipLaunchKernelExC`.
 pub unsafe extern "C" fn hipLaunchKernelExC(
     config: In<LaunchConfig>,
     function: usize,
@@ -358,8 +392,45 @@ pub unsafe extern "C" fn hipLaunchKernelExC(
         let c = config.get()?;
         let shape = Shape { grid: c.grid, block: c.block, dynamic_lds: c.dynamic_lds };
         // SAFETY: the caller of the API passes an array of attributes of this length.
-        let cooperative = unsafe { c.is_cooperative()? };
-        launch(function, shape, arguments, c.stream, LaunchEvents::NONE, cooperative)
+        let attributes = unsafe { Attributes::read(c.attributes, c.count)? };
+        launch(function, shape, arguments, c.stream, LaunchEvents::NONE, attributes)
+    })
+}
+
+/// `HIP_LAUNCH_CONFIG`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ModuleLaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    dynamic_lds: c_uint,
+    stream: Handle,
+    attributes: In<LaunchAttribute>,
+    count: c_uint,
+}
+
+const _: () = assert!(size_of::<ModuleLaunchConfig>() == 56, "as the headers have it");
+
+/// `hipDrvLaunchKernelEx`.
+pub unsafe extern "C" fn hipDrvLaunchKernelEx(
+    config: In<ModuleLaunchConfig>,
+    function: Handle,
+    arguments: In<Memory>,
+    extra: In<Memory>,
+) -> c_int {
+    // SAFETY: the caller of the API passes the arguments of the kernel.
+    let arguments = unsafe { Arguments::new(arguments, extra) };
+    call("hipDrvLaunchKernelEx", || {
+        let c = config.get()?;
+        let dim = |[x, y, z]: [c_uint; 3]| Dim3 { x, y, z };
+        let parameters =
+            LaunchParameters { grid: dim(c.grid), block: dim(c.block), dynamic_lds: c.dynamic_lds };
+        // SAFETY: the caller of the API passes an array of attributes of this length.
+        let attributes = unsafe { Attributes::read(c.attributes, c.count)? };
+        if attributes.cooperative {
+            check_resident(parameters.grid)?;
+        }
+        launch_module(function, parameters, c.stream, arguments, LaunchEvents::NONE, attributes)
     })
 }
 
@@ -376,7 +447,7 @@ pub unsafe extern "C" fn hipLaunchCooperativeKernel(
     let arguments = unsafe { Arguments::new(arguments, In::none()) };
     call("hipLaunchCooperativeKernel", || {
         let shape = Shape { grid, block, dynamic_lds: dynamic_lds as usize };
-        launch(function, shape, arguments, stream, LaunchEvents::NONE, true)
+        launch(function, shape, arguments, stream, LaunchEvents::NONE, Attributes::COOPERATIVE)
     })
 }
 
@@ -395,12 +466,12 @@ fn launch_module(
     stream: Handle,
     arguments: Arguments,
     events: LaunchEvents,
-    cooperative: bool,
+    attributes: Attributes,
 ) -> Outcome {
     let kernel = kernel_of_handle(function)?;
     let explicit = arguments.read(&kernel)?;
     let invocation = parameters.invocation(kernel, explicit)?;
-    submit(Invocation { cooperative, ..invocation }, stream, events)
+    submit(attributes.apply(invocation), stream, events)
 }
 
 /// `hipModuleLaunchKernel`.
@@ -424,7 +495,7 @@ pub unsafe extern "C" fn hipModuleLaunchKernel(
         let parameters = LaunchParameters { grid, block, dynamic_lds };
         // SAFETY: the caller of the API passes the arguments of the kernel.
         let arguments = unsafe { Arguments::new(arguments, extra) };
-        launch_module(function, parameters, stream, arguments, LaunchEvents::NONE, false)
+        launch_module(function, parameters, stream, arguments, LaunchEvents::NONE, Attributes::default())
     })
 }
 
@@ -449,7 +520,7 @@ pub unsafe extern "C" fn hipModuleLaunchCooperativeKernel(
         let parameters = LaunchParameters { grid, block, dynamic_lds };
         // SAFETY: the caller of the API passes the arguments of the kernel.
         let arguments = unsafe { Arguments::new(arguments, In::none()) };
-        launch_module(function, parameters, stream, arguments, LaunchEvents::NONE, true)
+        launch_module(function, parameters, stream, arguments, LaunchEvents::NONE, Attributes::COOPERATIVE)
     })
 }
 
@@ -479,7 +550,14 @@ pub unsafe extern "C" fn hipExtModuleLaunchKernel(
         let parameters = LaunchParameters { grid, block, dynamic_lds };
         // SAFETY: the caller of the API passes the arguments of the kernel.
         let arguments = unsafe { Arguments::new(arguments, extra) };
-        launch_module(function, parameters, stream, arguments, LaunchEvents { start, stop }, false)
+        launch_module(
+            function,
+            parameters,
+            stream,
+            arguments,
+            LaunchEvents { start, stop },
+            Attributes::default(),
+        )
     })
 }
 

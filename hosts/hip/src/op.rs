@@ -40,6 +40,8 @@ pub struct Invocation {
     pub dynamic_lds: u32,
     /// Whether workgroups wait for each other.
     pub cooperative: bool,
+    /// Workgroups of a cluster in each dimension, if the launch specifies them.
+    pub cluster: Option<[u32; 3]>,
     /// The explicit arguments, in the layout of the kernarg segment.
     pub explicit: Vec<u8>,
 }
@@ -202,6 +204,7 @@ impl Invocation {
         let mut launch = Launch::new(self.grid, self.block);
         launch.dynamic_lds = self.dynamic_lds;
         launch.cooperative = self.cooperative;
+        launch.cluster = self.cluster;
         let grid = if self.cooperative { Some(GridSync::new(gpu, self)?) } else { None };
         launch.services.multigrid = grid.as_ref().map_or(0, |grid| grid.address);
         let outcome = self.kernel.launch(&launch, &self.explicit).map_err(Failure::from)?;

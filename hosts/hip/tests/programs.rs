@@ -165,6 +165,17 @@ fn tensors_are_copied_on_cdna5() {
     }
 }
 
+/// Two clusters of four workgroups, by an attribute of the launch.
+#[test]
+fn clusters_meet_at_their_barrier() {
+    let Some(program) = compile_for_cdna5("cluster") else { return };
+    for check in ["", "all"] {
+        let (out, errors) = program.run(&[("WAVESIM_TARGET", "gfx1250"), ("WAVESIM_CHECK", check)]);
+        assert_eq!(out, "no error: 6 6 6 6 406 406 406 406\n", "{errors}");
+        assert_eq!(errors, "");
+    }
+}
+
 #[test]
 fn invalid_uses_are_api_errors() {
     let Some(program) = compile("wrong", false) else { return };

@@ -346,7 +346,7 @@ impl Kernel {
     }
 
     /// Runs the kernel to completion.
-    #[pyo3(signature = (grid, block, kernarg, memory=Vec::new(), lds=0, check=None, max_instructions=None, threads=None, cooperative=false))]
+    #[pyo3(signature = (grid, block, kernarg, memory=Vec::new(), lds=0, check=None, max_instructions=None, threads=None, cooperative=false, cluster=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn launch(
         &self,
@@ -360,10 +360,12 @@ impl Kernel {
         max_instructions: Option<u64>,
         threads: Option<usize>,
         cooperative: bool,
+        cluster: Option<[u32; 3]>,
     ) -> PyResult<Outcome> {
         let launch = Launch {
             dynamic_lds: lds,
             cooperative,
+            cluster,
             memory: memory.into_iter().map(self::memory).collect::<PyResult<_>>()?,
             checks: checks(check)?,
             max_instructions,

@@ -201,3 +201,19 @@ def test_gluon_descriptors_of_the_host(driver, warps):
     copy_kernel[(4, 3)](source, out, 50, 70, 16, 32, num_warps=warps)
     np.testing.assert_array_equal(out, x)
     clean(driver)
+
+
+@gluon.jit
+def cluster_kernel(x, out, N, BLOCK: gl.constexpr, LAYOUT: gl.constexpr):
+    """Copies a block, of which each workgroup of a cluster has a part."""
+    at = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, LAYOUT)
+    gl.store(out + at, gl.load(x + at, mask=at < N) * 2, mask=at < N)
+
+
+def test_gluon_clusters(driver):
+    x = numbers(1000)
+    out = np.zeros_like(x)
+    layout = gl.BlockedLayout([1], [32], [2], [0], cga_layout=[[1], [2]])
+    cluster_kernel[(2,)](x, out, 1000, 512, layout, num_warps=2, num_ctas=4)
+    np.testing.assert_array_equal(out, x * 2)
+    clean(driver)

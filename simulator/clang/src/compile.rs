@@ -99,6 +99,16 @@ __global char *__printf_alloc(unsigned bytes) {
   return at + bytes <= buffer[1] && at + bytes >= at ? (__global char *)(buffer + 2) + at : 0;
 }
 ";
+/// The macro of the wave size, which LLVM 22 no longer defines, and the headers of HIP 6 use.
+const WAVE_SIZE: &str = "\
+#ifndef __AMDGCN_WAVEFRONT_SIZE
+#ifdef __GFX9__
+#define __AMDGCN_WAVEFRONT_SIZE 64
+#else
+#define __AMDGCN_WAVEFRONT_SIZE 32
+#endif
+#endif
+";
 /// Replacements for functions of libclc that expect another runtime's hidden arguments. Inline, so that
 /// linked objects do not define them twice.
 const OFFSETS: &str = "\
@@ -188,6 +198,8 @@ impl Job<'_> {
         arguments.extend(["--no-gpu-bundle-output", "-O3", "-g1", "-std=c++17"].map(String::from));
         arguments.push(format!("--offload-arch={}", self.processor));
         arguments.push(format!("--rocm-path={}", headers.display()));
+        let wave_size = folder.write("wave_size.h", WAVE_SIZE.as_bytes())?;
+        arguments.extend(["-include".to_string(), wave_size.display().to_string()]);
         arguments.extend(["-include".to_string(), "hip/hip_runtime.h".to_string()]);
         arguments.extend(libraries.options(clang, self.processor, folder)?);
         if self.to == Format::Bitcode {

@@ -628,7 +628,7 @@ pub const V6_4: [Function; 11] = functions(
 pub const V6_5: [Function; 3] = functions(
     "hip_6.5",
     [
-        unsupported("hipDrvLaunchKernelEx", NOT_YET),
+        implemented("hipDrvLaunchKernelEx"),
         implemented("hipLaunchKernelExC"),
         unsupported("hipMemGetHandleForAddressRange", VIRTUAL),
     ],

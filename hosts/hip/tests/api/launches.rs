@@ -21,6 +21,15 @@ fn attributes_make_a_launch_cooperative() {
     assert_eq!(launch(attribute(2, 1), large), COOPERATIVE_LAUNCH_TOO_LARGE);
     assert_eq!(launch(attribute(2, 0), large), SUCCESS);
     assert_eq!(launch(attribute(3, 1), large), SUCCESS);
+    let of_module = |attribute: Attribute, x: u32| {
+        let (grid, block, attributes) = ([x, 1, 1], [1; 3], &raw const attribute);
+        let config =
+            ModuleLaunchConfig { grid, block, dynamic_lds: 0, stream: null_mut(), attributes, count: 1 };
+        // SAFETY: the kernel takes no arguments.
+        unsafe { hipDrvLaunchKernelEx(&config, empty, null_mut(), null_mut()) }
+    };
+    assert_eq!(of_module(attribute(2, 1), large), COOPERATIVE_LAUNCH_TOO_LARGE);
+    assert_eq!(of_module(attribute(2, 0), large), SUCCESS);
     assert_eq!(hipStreamSynchronize(null_mut()), SUCCESS);
 }
 

@@ -73,6 +73,12 @@ unsafe extern "C" {
     safe fn hipGraphLaunch(graph: Handle, stream: Handle) -> c_int;
     fn hipHostMalloc(memory: &mut *mut i32, len: usize, flags: c_uint) -> c_int;
     fn hipLaunchHostFunc(stream: Handle, function: HostFunction, argument: *mut c_void) -> c_int;
+    fn hipDrvLaunchKernelEx(
+        config: &ModuleLaunchConfig,
+        function: Handle,
+        arguments: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> c_int;
     fn hipLaunchKernelExC(config: &LaunchConfig, function: Handle, arguments: *mut *mut c_void) -> c_int;
     fn hipMalloc(memory: &mut Handle, len: usize) -> c_int;
     fn hipMemcpyAsync(to: Handle, from: Handle, len: usize, kind: c_int, stream: Handle) -> c_int;
@@ -167,6 +173,17 @@ struct LaunchConfig {
     grid: [u32; 3],
     block: [u32; 3],
     dynamic_lds: usize,
+    stream: Handle,
+    attributes: *const Attribute,
+    count: c_uint,
+}
+
+/// `HIP_LAUNCH_CONFIG`.
+#[repr(C)]
+struct ModuleLaunchConfig {
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_lds: c_uint,
     stream: Handle,
     attributes: *const Attribute,
     count: c_uint,

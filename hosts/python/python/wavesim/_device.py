@@ -220,13 +220,14 @@ class Launcher:
         max_instructions: Optional[int] = None,
         threads: Optional[int] = None,
         cooperative: bool = False,
+        cluster: Optional[Sequence[int]] = None,
     ) -> Outcome:
         """Runs the kernel to completion.
 
         Arguments are arrays, which the kernel accesses in place (NumPy, torch on the CPU, `array.array`, anything
         that supports the buffer protocol or DLPack), numbers, `Pointer`, `Local(bytes)`, and `bytes` for structures.
 
-        `lds`: dynamic LDS size in bytes. `check`: `"all"` or a list such as `"mem,race"`; the findings are in the
+        `lds`: dynamic LDS size in bytes. `cluster`: workgroups of a cluster per dimension (CDNA 5). `check`: `"all"` or a list such as `"mem,race"`; the findings are in the
         outcome. A fault raises `Fault`.
         """
         native = self.kernel.native
@@ -259,6 +260,7 @@ class Launcher:
             max_instructions=None if max_instructions is None else _unsigned("max_instructions", max_instructions),
             threads=None if threads is None else _unsigned("threads", threads),
             cooperative=cooperative,
+            cluster=None if cluster is None else _dimensions("cluster", cluster),
         )
         if check is None:
             print_findings(outcome)

@@ -153,6 +153,7 @@ class Kernel:
         max_instructions: Optional[int] = None,
         threads: Optional[int] = None,
         cooperative: bool = False,
+        cluster: Optional[Sequence[int]] = None,
     ) -> Outcome: ...
 
 class Session:

@@ -237,13 +237,16 @@ class Launcher:
                 data = _pack(kind, value)
             blob += b"\0" * (offset - len(blob)) + data
         ranges = [(start, size, writable, name) for (start, size), (writable, name) in memory.items()]
+        groups = getattr(metadata, "num_ctas", 1)
         outcome = function.native.launch(
-            grid,
+            # Triton's grid counts clusters.
+            (grid[0] * groups, *grid[1:]),
             (metadata.num_warps * metadata.warp_size, 1, 1),
             bytes(blob),
             ranges,
             lds=function.shared,
             cooperative=bool(getattr(metadata, "launch_cooperative_grid", False)),
+            cluster=(groups, 1, 1) if groups > 1 else None,
         )
         driver.instructions += outcome.instructions
         driver.outcome = outcome
@@ -255,7 +258,7 @@ class Launcher:
         if size == 0:
             return None
         align = getattr(self.metadata, f"{which}_scratch_align", 1)
-        total = size * grid[0] * grid[1] * grid[2]
+        total = size * grid[0] * grid[1] * grid[2] * getattr(self.metadata, "num_ctas", 1)
         allocator = _allocation._allocator.get()
         if isinstance(allocator, _allocation.NullAllocator):
             return _Scratch(total)
