@@ -126,6 +126,14 @@ mod tests {
         for bi in [Control::Barrier, Control::BarrierWait, Control::BarrierSignalIsFirst] {
             assert_eq!(call(&mut wave, &mut group, bi, -1), Ok(0), "{bi:?}");
         }
+        wave.scc = 1;
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierSignalIsFirst, -1), Ok(0), "SCC on RDNA 4");
+        group.set_named_barriers(0, true);
+        assert_eq!(
+            call(&mut wave, &mut group, Control::BarrierSignalIsFirst, -1),
+            Ok(1),
+            "unchanged on CDNA 5"
+        );
     }
 
     #[test]

@@ -66,9 +66,13 @@ pub fn barrier(wave: &mut Wave, group: &mut Workgroup, builtin: Control, number:
             group.signal(0);
             Err(Event::BarrierWait(0))
         }
-        Control::BarrierSignal | Control::BarrierSignalIsFirst => {
-            index(group, number).map_or(Ok(0), |index| signal(group, index))
-        }
+        Control::BarrierSignal => index(group, number).map_or(Ok(0), |index| signal(group, index)),
+        // Without such a barrier, as in a workgroup of one wave, it is S_NOP on CDNA 5: SCC stays, which LLVM relies
+        // on. On RDNA 4, SCC is 0 (manuals, *S_BARRIER_SIGNAL_ISFIRST*).
+        Control::BarrierSignalIsFirst => match index(group, number) {
+            Some(index) => signal(group, index),
+            None => Ok(if group.joins() { wave.scc } else { 0 }),
+        },
         Control::BarrierWait => {
             waited_for(wave, group, number).map_or(Ok(0), |index| Err(Event::BarrierWait(index)))
         }
