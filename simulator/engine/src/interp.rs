@@ -9,7 +9,6 @@ use crate::handlers::{HANDLERS, dispatch};
 use crate::reference::{self, Observe};
 pub use crate::sched::barrier::BarrierScheduler;
 pub use crate::step::{step, step_with};
-use wavesim_isa::relative::VGPR_MSBS;
 use wavesim_machine::exec::context::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
@@ -141,8 +140,6 @@ pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
 enum Stop {
     /// The turn is over.
     Turn,
-    /// The float mode, and with it the handlers, has changed.
-    Mode,
     /// `Cx::jump` is outside the program.
     OutOfRange,
     /// The operation has no handler: its semantics were replaced at run time, or it has none.
@@ -175,8 +172,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                 self.run_regions(cx)
             };
             match stop {
-                Stop::Mode if cx.instructions < self.end => {}
-                Stop::Mode | Stop::Turn => {
+                Stop::Turn => {
                     cx.wave.pc = cx.pc();
                     return Ok(());
                 }
@@ -230,11 +226,11 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
         Ok(())
     }
 
-    /// The main loop: runs the handlers of one float mode. Instructions are counted at the end of each
+    /// The main loop: runs handlers, those of the present float mode. Instructions are counted at the end of each
     /// straight-line region.
     fn run_regions(&mut self, cx: &mut Cx<'a>) -> Stop {
-        let (mut handlers, mode) = (cx.handlers, cx.wave.mode);
-        let hotness = self.compiled.hotness(cx, self.program);
+        let mut handlers = cx.handlers;
+        let mut hotness = self.compiled.hotness(cx, self.program);
         let mut start = cx.op.number;
         loop {
             let entered = match hotness.should_enter(self.program, cx.op) {
@@ -286,11 +282,10 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                 }
                 Flow::MODE => {
                     cx.op = self.program.op_after(cx.op);
-                    // The bits that extend VGPR numbers end no turn: compiled code tracks them.
-                    if (cx.wave.mode ^ mode) & !VGPR_MSBS != 0 || !cx.arch.facts().vgprs.msbs {
-                        return Stop::Mode;
-                    }
+                    // This ends no turn: compiled code does not execute the instructions that only extend VGPR
+                    // numbers.
                     (start, handlers) = (cx.op.number, cx.handlers);
+                    hotness = self.compiled.hotness(cx, self.program);
                 }
                 Flow::UNKNOWN => return Stop::Unknown,
                 _ => return Stop::Event,

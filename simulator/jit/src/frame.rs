@@ -242,15 +242,25 @@ pub mod wave_offset {
 pub struct EntryPoint {
     /// The function, or null.
     pub code: AtomicPtr<()>,
-    /// The number of the function's entry. It is written once, before `code`.
-    pub entry: AtomicU32,
-    /// MODE's bits that extend VGPR numbers at the entry, as `entry`. Code is entered with the same bits only.
-    pub msbs: AtomicU32,
+    /// The number of the function's entry, and above it, MODE's bits that extend VGPR numbers there: code is entered
+    /// with the same bits only. It is written once, before `code`.
+    entry: AtomicU32,
     /// The number of bailouts of code that was entered here.
     pub bailouts: AtomicU32,
 }
 
+/// The bits of [`EntryPoint::entry`] that are MODE's.
+const ENTRY_MSBS: u32 = 0xff << 24;
+/// The distance between them and those in MODE.
+const MSBS_UP: u32 = ENTRY_MSBS.trailing_zeros() - VGPR_MSBS.trailing_zeros();
+
 impl EntryPoint {
+    /// Sets the code, the number of its entry, and MODE's bits that extend VGPR numbers there.
+    pub fn set(&self, code: Code, entry: u32, msbs: u32) {
+        self.entry.store(entry | msbs << MSBS_UP, Ordering::Relaxed);
+        self.code.store(code as *mut (), Ordering::Release);
+    }
+
     /// Returns the code and the number of its entry, if there is code.
     #[inline(always)]
     pub fn code(&self) -> Option<(Code, u32)> {
@@ -261,13 +271,13 @@ impl EntryPoint {
         // SAFETY: the only non-null pointers stored here are functions of this type, whose code `Host` keeps
         // alive.
         let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
-        Some((code, self.entry.load(Ordering::Relaxed)))
+        Some((code, self.entry.load(Ordering::Relaxed) & !ENTRY_MSBS))
     }
 
     /// Returns whether the code is for these bits of MODE.
     #[inline(always)]
     pub fn has_msbs(&self, bits: u32) -> bool {
-        self.msbs.load(Ordering::Relaxed) == bits
+        self.entry.load(Ordering::Relaxed) & ENTRY_MSBS == bits << MSBS_UP
     }
 
     /// As [`EntryPoint::code`], but returns `None` if the entry point bails out too often.

@@ -370,9 +370,7 @@ impl Inner {
                 self.paths.lock().unwrap_or_else(PoisonError::into_inner).add(paths);
                 for (entry, block) in (0..).zip(&unit.blocks) {
                     let at = block.first as usize;
-                    table.entries[at].entry.store(entry, Ordering::Relaxed);
-                    table.entries[at].msbs.store(unit.msbs_before(block.first), Ordering::Relaxed);
-                    table.entries[at].code.store(code as *mut (), Ordering::Release);
+                    table.entries[at].set(code, entry, unit.msbs_before(block.first));
                     if block.entry || self.threshold == 0 {
                         table.heat[at].store(CALL_NOW, Ordering::Relaxed);
                         self.has_code.store(true, Ordering::Relaxed);
