@@ -118,7 +118,7 @@ impl Arguments {
     fn read(&self, kernel: &Kernel) -> Outcome<Vec<u8>> {
         match (self.pointers.is_null(), self.extra.is_null()) {
             (false, _) => self.collect(kernel),
-            (true, false) => self.from_buffer(kernel),
+            (true, false) => self.read_buffer(kernel),
             (true, true) if kernel.arguments().next().is_none() => Ok(Vec::new()),
             (true, true) => {
                 let count = kernel.arguments().count();
@@ -158,7 +158,7 @@ impl Arguments {
 
     /// Returns arguments that the program has laid out itself. A larger buffer is truncated to the kernel's
     /// arguments.
-    fn from_buffer(&self, kernel: &Kernel) -> Outcome<Vec<u8>> {
+    fn read_buffer(&self, kernel: &Kernel) -> Outcome<Vec<u8>> {
         let (mut buffer, mut len) = (None, None);
         for at in (0..8).step_by(2) {
             // SAFETY: there are pairs of a marker and a value up to the end marker ([`Arguments::new`]).
