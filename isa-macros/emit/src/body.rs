@@ -5,7 +5,7 @@
 //! is the result and `o0` its lane vectors; `t3` is a local, `m_vcc` a lane's bit of a mask; `loaded0` and
 //! `stored` hold the data of memory steps.
 
-use crate::name::{float_suffix, hold, mask_bit, mask_name, role_name, slot, variant};
+use crate::name::{float_suffix, host_width, mask_bit, mask_name, role_name, slot, variant};
 use crate::stmt::declare;
 use crate::value::Scope;
 use isa_lower::ir::*;
@@ -222,14 +222,16 @@ impl Steps {
             quote! { let (#(#names,)*) = { let l = 0usize; #scalar_reads (#(#names,)*) }; }
         });
         let start = lanes.result.map(|result| {
-            let hold = hold(Hold::of(result.width));
+            let host_width = host_width(HostWidth::of(result.width));
             match result.start {
-                Start::Zero => quote! { let mut d0: #hold = 0; },
+                Start::Zero => quote! { let mut d0: #host_width = 0; },
                 Start::Old => {
                     let value = read_vecs(&format_ident!("r_old"), result.width);
-                    quote! { let mut d0: #hold = #value as #hold; }
+                    quote! { let mut d0: #host_width = #value as #host_width; }
                 }
-                Start::OldHalf => quote! { let mut d0: #hold = rt::old_half(op, (*r_old.add(0)).0[l]); },
+                Start::OldHalf => {
+                    quote! { let mut d0: #host_width = rt::old_half(op, (*r_old.add(0)).0[l]); }
+                }
             }
         });
         let bits = lanes.bits.iter().map(|mask| mask_bit(*mask));

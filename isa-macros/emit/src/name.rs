@@ -6,9 +6,9 @@ use isa_spec::tables::Role;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-/// Returns the Rust type of a holder.
-pub fn hold(hold: Hold) -> Ident {
-    format_ident!("u{}", hold.bits())
+/// Returns the Rust type of a host integer.
+pub fn host_width(host_width: HostWidth) -> Ident {
+    format_ident!("u{}", host_width.bits())
 }
 
 /// Returns the variable of a local.
@@ -59,18 +59,18 @@ pub fn variant(name: impl std::fmt::Debug) -> Ident {
     format_ident!("{}", format!("{name:?}"))
 }
 
-/// Emits a literal of a holder's type; drops higher bits.
-pub fn literal(bits: u128, hold: Hold) -> TokenStream {
-    match hold {
-        Hold::W32 => {
+/// Emits a literal of a host integer's type; drops higher bits.
+pub fn literal(bits: u128, host_width: HostWidth) -> TokenStream {
+    match host_width {
+        HostWidth::W32 => {
             let v = bits as u32;
             quote! { #v }
         }
-        Hold::W64 => {
+        HostWidth::W64 => {
             let v = bits as u64;
             quote! { #v }
         }
-        Hold::W128 => quote! { #bits },
+        HostWidth::W128 => quote! { #bits },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Emits statements of the lane-loop representation as Rust statements.
 
-use crate::name::{hold, literal, local, low_bits, mask_bit, slot, var, variant};
+use crate::name::{host_width, literal, local, low_bits, mask_bit, slot, var, variant};
 use crate::value::Scope;
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Space, State, Ty};
@@ -19,9 +19,9 @@ impl Scope {
                 let (name, value) = (var(*to), self.value(value));
                 quote! { #name = #value; }
             }
-            Stmt::SetLow { var: to, hold, width, value } => {
+            Stmt::SetLow { var: to, host_width, width, value } => {
                 let (name, value) = (var(*to), self.atom(value));
-                let mask = literal(low_bits(*width), *hold);
+                let mask = literal(low_bits(*width), *host_width);
                 quote! { #name = (#name & !#mask) | (#value & #mask); }
             }
             Stmt::SetElement { id, index, value } => {
@@ -141,7 +141,7 @@ impl Scope {
             if let Some([a, b, c]) = whole_fma(value) {
                 places.extend(quote! { let #new = rt::fma_f32_lanes::<M, #count>(m, #a, #b, #c); });
             } else {
-                let (zero, value) = (literal(0, value.hold), self.value(value));
+                let (zero, value) = (literal(0, value.host_width), self.value(value));
                 places.extend(quote! { let mut #new = [#zero; #count]; });
                 each.extend(quote! { #new[l] = #value; });
             }
@@ -411,13 +411,13 @@ fn set_state(state: State, value: TokenStream) -> TokenStream {
 /// Emits the declarations of a body's locals.
 pub fn declare(locals: &[isa_spec::pcode::ir::Local]) -> TokenStream {
     let each = locals.iter().enumerate().map(|(id, l)| {
-        let (name, hold) = (format_ident!("t{id}"), hold(Hold::of(l.ty.width())));
+        let (name, host_width) = (format_ident!("t{id}"), host_width(HostWidth::of(l.ty.width())));
         match l.len {
             Some(n) => {
                 let n = n as usize;
-                quote! { let mut #name: rt::Array<#hold, #n> = rt::Array([0; #n]); }
+                quote! { let mut #name: rt::Array<#host_width, #n> = rt::Array([0; #n]); }
             }
-            None => quote! { let mut #name: #hold = 0; },
+            None => quote! { let mut #name: #host_width = 0; },
         }
     });
     each.collect()

@@ -31,7 +31,7 @@ impl Scope {
 
     /// Emits a value as a signed Rust integer.
     fn signed(self, value: &Value, width: u32) -> TokenStream {
-        let bits = value.hold.bits();
+        let bits = value.host_width.bits();
         let ty = format_ident!("i{bits}");
         let tokens = self.atom(value);
         if width == bits {
@@ -53,10 +53,10 @@ impl Scope {
 
     /// Emits a value as an expression, which may need parentheses as an operand.
     pub fn value(self, value: &Value) -> TokenStream {
-        let bits = value.hold.bits();
-        let own = hold(value.hold);
+        let bits = value.host_width.bits();
+        let own = host_width(value.host_width);
         match &value.kind {
-            ValueKind::Const(bits) => literal(*bits, value.hold),
+            ValueKind::Const(bits) => literal(*bits, value.host_width),
             ValueKind::Var(v) => {
                 let name = var(*v);
                 quote! { #name }
@@ -235,13 +235,13 @@ impl Scope {
                 }
             }
             ValueKind::Extract { value, lo } => {
-                let (of, all) = (hold(value.hold), value.hold.bits());
+                let (of, all) = (host_width(value.host_width), value.host_width.bits());
                 let (value, lo) = (self.value(value), self.value(lo));
                 quote! { { let lo = #lo; let v: #of = #value; if lo >= #all { 0 } else { (v >> lo) as #own } } }
             }
             ValueKind::Insert { old, value: new, lo, width } => {
                 let (old, new, lo) = (self.value(old), self.atom(new), self.value(lo));
-                let mask = literal(low_bits(*width), value.hold);
+                let mask = literal(low_bits(*width), value.host_width);
                 quote! {
                     { let lo = #lo; let v = #new & #mask;
                       let old = #old;
@@ -256,7 +256,7 @@ impl Scope {
                 quote! { #(#parts)|* }
             }
             ValueKind::Saturate { value, from, to } => {
-                let f = format_ident!("narrow{}", value.hold.bits());
+                let f = format_ident!("narrow{}", value.host_width.bits());
                 let x = self.value(value);
                 let (from_width, from_signed, width, signed) = (from.width, from.signed, to.width, to.signed);
                 quote! { rt::#f(#x, #from_width, #from_signed, #width, #signed, clamp) as #own }
@@ -316,7 +316,7 @@ impl Scope {
 
     fn op1(self, op: Op1, value: &Value) -> TokenStream {
         let x = self.atom(value);
-        let beyond = |width: u32| value.hold.bits() - width;
+        let beyond = |width: u32| value.host_width.bits() - width;
         match op {
             Op1::Not => quote! { !#x },
             Op1::Neg => quote! { #x.wrapping_neg() },

@@ -1,12 +1,12 @@
 //! Prints the lane-loop representation, for `wavesim isa ir NAME` and golden tests. Values are written as in
-//! Rust, with the holder if it does not follow from the operands.
+//! Rust, with the host width if it does not follow from the operands.
 
 use crate::ir::*;
 use isa_spec::pcode::ir::Local;
 use isa_spec::tables::Role;
 use std::fmt::{Display, Formatter, Result};
 
-impl Display for Hold {
+impl Display for HostWidth {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "u{}", self.bits())
     }
@@ -59,7 +59,7 @@ fn list<T: Display>(values: &[T]) -> String {
 
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let hold = self.hold;
+        let host_width = self.host_width;
         match &self.kind {
             ValueKind::Const(v) if *v < 10 => write!(f, "{v}"),
             ValueKind::Const(v) => write!(f, "0x{v:x}"),
@@ -91,8 +91,8 @@ impl Display for Value {
             ValueKind::VectorRead { read, at: VectorAt::Lane(lane) } => write!(f, "x{read}.lane[{lane}]"),
             ValueKind::SimdResult { call } => write!(f, "simd{call}[lane]"),
             ValueKind::WordAddress(addr) => write!(f, "word_address({addr})"),
-            ValueKind::Resize(value) => write!(f, "{hold}({value})"),
-            ValueKind::SignExtend { value, width } => write!(f, "{hold}.sign_extend{width}({value})"),
+            ValueKind::Resize(value) => write!(f, "{host_width}({value})"),
+            ValueKind::SignExtend { value, width } => write!(f, "{host_width}.sign_extend{width}({value})"),
             ValueKind::Op1(op, x) => match op {
                 Op1::Not => write!(f, "!{x}"),
                 Op1::Neg => write!(f, "-{x}"),
@@ -135,11 +135,11 @@ impl Display for Value {
             ValueKind::LogicalAnd(a, b) => write!(f, "({a} && {b})"),
             ValueKind::LogicalOr(a, b) => write!(f, "({a} || {b})"),
             ValueKind::Select(c, a, b) => write!(f, "({c} ? {a} : {b})"),
-            ValueKind::Extract { value, lo } => write!(f, "{hold}.extract({value}, {lo})"),
+            ValueKind::Extract { value, lo } => write!(f, "{host_width}.extract({value}, {lo})"),
             ValueKind::Insert { old, value, lo, width } => write!(f, "insert{width}({old}, {value}, {lo})"),
             ValueKind::Concat(parts) => {
                 let parts: Vec<String> = parts.iter().map(|(part, lo)| format!("{part} << {lo}")).collect();
-                write!(f, "{hold}.concat({})", parts.join(", "))
+                write!(f, "{host_width}.concat({})", parts.join(", "))
             }
             ValueKind::Saturate { value, from, to } => write!(f, "saturate.{from}.{to}({value})"),
             ValueKind::Float { op, ty, args } => {
@@ -481,7 +481,7 @@ fn sum_text(base: &[Value], offsets: Role) -> String {
 
 fn local_text(id: usize, local: &Local) -> String {
     let len = local.len.map_or(String::new(), |n| format!("[{n}]"));
-    format!("local t{id}{len}: {} `{}`", Hold::of(local.ty.width()), local.name)
+    format!("local t{id}{len}: {} `{}`", HostWidth::of(local.ty.width()), local.name)
 }
 
 impl Display for Handlers {

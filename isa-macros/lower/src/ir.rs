@@ -19,7 +19,8 @@ pub use step::{
     WriteBack,
 };
 pub use value::{
-    Compare, Conversion, FloatBits, FloatOp, Hold, Int, Mask, Op1, Op2, Scalar, Slot, Value, ValueKind, Var,
+    Compare, Conversion, FloatBits, FloatOp, HostWidth, Int, Mask, Op1, Op2, Scalar, Slot, Value, ValueKind,
+    Var,
 };
 pub use vector::{
     ElementType, MoveDirection, MoveLanes, MoveSource, Product, ProductPart, SparseRows, Vector, VectorAt,
@@ -29,10 +30,10 @@ pub use vector::{
 /// A statement of a lane, or of code that runs once per wave.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stmt {
-    /// Assigns a variable; the value has the holder of the variable.
+    /// Assigns a variable; the value has the host width of the variable.
     Set(Var, Value),
     /// Assigns the low `width` bits of a variable; the other bits keep their values.
-    SetLow { var: Var, hold: Hold, width: u32, value: Value },
+    SetLow { var: Var, host_width: HostWidth, width: u32, value: Value },
     /// Assigns an element of an array local; does nothing if the index is out of range.
     SetElement { id: LocalId, index: Value, value: Value },
     /// Assigns this lane's bit of a mask.

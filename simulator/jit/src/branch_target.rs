@@ -14,20 +14,20 @@ pub fn static_target(to: &Value, pc: u64, imm: u32) -> Option<u64> {
 
 /// Splits a sum into the multiplicity of the PC and the constant rest.
 fn linear_terms(value: &Value, pc: u64, imm: u32) -> Option<(i64, u64)> {
-    let low = |bits: u64| if value.hold == Hold::W32 { bits & 0xffff_ffff } else { bits };
+    let low = |bits: u64| if value.host_width == HostWidth::W32 { bits & 0xffff_ffff } else { bits };
     let known = |v: &Value| linear_terms(v, pc, imm).filter(|(times, _)| *times == 0).map(|(_, bits)| bits);
     let of = |bits: u64| Some((0, low(bits)));
     match &value.kind {
-        _ if value.hold == Hold::W128 => None,
+        _ if value.host_width == HostWidth::W128 => None,
         ValueKind::Const(bits) => of(*bits as u64),
         ValueKind::Field(name) if ["SIMM16", "OFFSET"].contains(name) => of(imm as u64),
         ValueKind::State(State::Pc) => Some((1, pc)),
         ValueKind::State(State::InstSize) => of(imm as u64),
-        ValueKind::Op2(Op2::Add, a, b) if value.hold == Hold::W64 => {
+        ValueKind::Op2(Op2::Add, a, b) if value.host_width == HostWidth::W64 => {
             let (a, b) = (linear_terms(a, pc, imm)?, linear_terms(b, pc, imm)?);
             Some((a.0 + b.0, a.1.wrapping_add(b.1)))
         }
-        ValueKind::Op2(Op2::Sub, a, b) if value.hold == Hold::W64 => {
+        ValueKind::Op2(Op2::Sub, a, b) if value.host_width == HostWidth::W64 => {
             let (a, b) = (linear_terms(a, pc, imm)?, linear_terms(b, pc, imm)?);
             Some((a.0 - b.0, a.1.wrapping_sub(b.1)))
         }

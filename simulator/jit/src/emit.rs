@@ -345,7 +345,7 @@ impl Emitter<'_> {
                     let rest = &stmts[at + 1..];
                     for (cond, body) in arms {
                         let v = self.value(cond)?;
-                        let cond = self.boolean(v, cond.hold)?;
+                        let cond = self.boolean(v, cond.host_width)?;
                         let list: Vec<&Stmt> = body.iter().chain(rest.iter().copied()).collect();
                         match constant_bool(cond) {
                             Some(false) => continue,
@@ -433,7 +433,7 @@ impl Emitter<'_> {
             return Ok(Target::Static(pc));
         }
         let v = self.value(to)?;
-        Ok(Target::Computed(self.uniform(v, isa_lower::ir::Hold::W64)?))
+        Ok(Target::Computed(self.uniform(v, isa_lower::ir::HostWidth::W64)?))
     }
 }
 

@@ -335,7 +335,7 @@ impl PacketBuiltin {
 pub fn recognise(value: &Value) -> Result<(Lowering<'_>, Scope), Why> {
     use {Lowering as L, Scope::*, ValueKind as K};
     const WIDE: Why = Why("arithmetic of 128 bits");
-    let wide = value.hold == Hold::W128;
+    let wide = value.host_width == HostWidth::W128;
     let narrow = |lowering| if wide { Err(WIDE) } else { Ok((lowering, Any)) };
     Ok(match &value.kind {
         _ if crate::mode::is_ieee_bit(value) => (L::Ieee, Any),
@@ -411,9 +411,9 @@ pub fn recognise(value: &Value) -> Result<(Lowering<'_>, Scope), Why> {
         }
         K::Compare { op, int, a, b } => {
             let lowering = L::Compare(*op, *int, a, b);
-            match a.hold {
-                Hold::W128 if is_carry(*op, a, b) => (lowering, Lane),
-                Hold::W128 => return Err(WIDE),
+            match a.host_width {
+                HostWidth::W128 if is_carry(*op, a, b) => (lowering, Lane),
+                HostWidth::W128 => return Err(WIDE),
                 _ => (lowering, Any),
             }
         }
@@ -495,17 +495,18 @@ fn float(op: FloatOp, ty: Ty, args: &[Value]) -> Result<(Lowering<'_>, Scope), W
 /// Recognises products of words, and their sums with 64 bits, which have at most one carry: no other 128-bit
 /// operations are compiled.
 fn is_wide_product_or_sum(op: Op2, a: &Value, b: &Value) -> bool {
-    let extended = |v: &Value, from: Hold| matches!(&v.kind, ValueKind::Resize(inner) if inner.hold == from);
-    let product = |v: &Value| matches!(&v.kind, ValueKind::Op2(Op2::Mul, a, b) if extended(a, Hold::W32) && extended(b, Hold::W32));
+    let extended =
+        |v: &Value, from: HostWidth| matches!(&v.kind, ValueKind::Resize(inner) if inner.host_width == from);
+    let product = |v: &Value| matches!(&v.kind, ValueKind::Op2(Op2::Mul, a, b) if extended(a, HostWidth::W32) && extended(b, HostWidth::W32));
     match op {
-        Op2::Mul => extended(a, Hold::W32) && extended(b, Hold::W32),
-        Op2::Add => product(a) && extended(b, Hold::W64),
+        Op2::Mul => extended(a, HostWidth::W32) && extended(b, HostWidth::W32),
+        Op2::Add => product(a) && extended(b, HostWidth::W64),
         _ => false,
     }
 }
 
 fn is_sign_extended_word(v: &Value) -> bool {
-    matches!(&v.kind, ValueKind::SignExtend { value, width: 32 } if value.hold == Hold::W32)
+    matches!(&v.kind, ValueKind::SignExtend { value, width: 32 } if value.host_width == HostWidth::W32)
 }
 
 /// Recognises tests of a sum's bits from 64 on.

@@ -345,7 +345,10 @@ fn dpp_supported(op: &Op, ext: &Ext, dwords: u32) -> bool {
 
 /// Returns whether all saturating operations of a body can be compiled.
 fn saturation_supported(body: &[Stmt]) -> bool {
-    !any_value(body, &|v| matches!(&v.kind, ValueKind::Saturate { value, .. } if value.hold == Hold::W128))
+    !any_value(
+        body,
+        &|v| matches!(&v.kind, ValueKind::Saturate { value, .. } if value.host_width == HostWidth::W128),
+    )
 }
 
 /// Loaded and stored values occur where [`subword::find`] expects them.

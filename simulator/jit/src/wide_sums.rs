@@ -6,17 +6,17 @@ use isa_lower::visit::each_value;
 
 /// Recognises `a * b + c`, with two sign-extended 32-bit factors and a sign-extended 64-bit addend.
 pub fn signed_sum(value: &Value) -> Option<[&Value; 3]> {
-    fn extended(v: &Value, from: Hold) -> Option<&Value> {
+    fn extended(v: &Value, from: HostWidth) -> Option<&Value> {
         match &v.kind {
-            ValueKind::SignExtend { value, width } if value.hold == from && *width == from.bits() => {
-                (v.hold == Hold::W128).then_some(value)
+            ValueKind::SignExtend { value, width } if value.host_width == from && *width == from.bits() => {
+                (v.host_width == HostWidth::W128).then_some(value)
             }
             _ => None,
         }
     }
     let ValueKind::Op2(Op2::Add, product, c) = &value.kind else { return None };
     let ValueKind::Op2(Op2::Mul, a, b) = &product.kind else { return None };
-    Some([extended(a, Hold::W32)?, extended(b, Hold::W32)?, extended(c, Hold::W64)?])
+    Some([extended(a, HostWidth::W32)?, extended(b, HostWidth::W32)?, extended(c, HostWidth::W64)?])
 }
 
 /// Recognises the extraction of bit 64.
@@ -30,9 +30,10 @@ pub fn is_bit_64(value: &Value) -> bool {
 pub fn are_supported(body: &[Stmt]) -> bool {
     let (mut extended, mut sums, mut above, mut bits) = (0, 0, 0, 0);
     each_value(body, &mut |v| {
-        extended += (v.hold == Hold::W128 && matches!(v.kind, ValueKind::SignExtend { .. })) as usize;
+        extended +=
+            (v.host_width == HostWidth::W128 && matches!(v.kind, ValueKind::SignExtend { .. })) as usize;
         sums += signed_sum(v).is_some() as usize;
-        above += (v.hold == Hold::W128 && matches!(v.kind, ValueKind::ShrConst(..))) as usize;
+        above += (v.host_width == HostWidth::W128 && matches!(v.kind, ValueKind::ShrConst(..))) as usize;
         bits += is_bit_64(v) as usize;
     });
     extended == 3 * sums && (sums == 0 || above == bits)

@@ -4,9 +4,9 @@ use super::VectorAt;
 use isa_spec::pcode::ir::{Control, FieldName, LocalId, Pure, Space, State, Ty};
 use isa_spec::tables::Role;
 
-/// The host integer that holds a value. Bits above the value's own width are zero.
+/// The width of the host integer that holds a value. Bits above the value's own width are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hold {
+pub enum HostWidth {
     /// 32 bits.
     W32,
     /// 64 bits.
@@ -15,22 +15,22 @@ pub enum Hold {
     W128,
 }
 
-impl Hold {
-    /// The smallest holder with at least `width` bits.
-    pub fn of(width: u32) -> Hold {
+impl HostWidth {
+    /// The smallest width of at least `width` bits.
+    pub fn of(width: u32) -> HostWidth {
         match width {
-            0..=32 => Hold::W32,
-            33..=64 => Hold::W64,
-            _ => Hold::W128,
+            0..=32 => HostWidth::W32,
+            33..=64 => HostWidth::W64,
+            _ => HostWidth::W128,
         }
     }
 
     /// Width in bits.
     pub fn bits(self) -> u32 {
         match self {
-            Hold::W32 => 32,
-            Hold::W64 => 64,
-            Hold::W128 => 128,
+            HostWidth::W32 => 32,
+            HostWidth::W64 => 64,
+            HostWidth::W128 => 128,
         }
     }
 }
@@ -40,11 +40,11 @@ impl Hold {
 pub struct Value {
     /// The computation.
     pub kind: ValueKind,
-    /// The holder of the result.
-    pub hold: Hold,
+    /// The host width of the result.
+    pub host_width: HostWidth,
 }
 
-/// A signed or unsigned integer type, at most as wide as the holder.
+/// A signed or unsigned integer type, at most as wide as the host width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Int {
     /// Width in bits.
@@ -70,14 +70,14 @@ pub enum Compare {
     Ge,
 }
 
-/// Operations on two values of one holder.
+/// Operations on two values of one host width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op2 {
-    /// Wrapping at the holder's width.
+    /// Wrapping at the host width.
     Add,
-    /// Wrapping at the holder's width.
+    /// Wrapping at the host width.
     Sub,
-    /// Wrapping at the holder's width.
+    /// Wrapping at the host width.
     Mul,
     /// Bitwise.
     And,
@@ -90,7 +90,7 @@ pub enum Op2 {
 /// Operations on one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op1 {
-    /// Inverts every bit of the holder.
+    /// Inverts every bit of the host integer.
     Not,
     /// Two's complement.
     Neg,
@@ -354,9 +354,9 @@ pub enum ValueKind {
     WordAddress(Box<Value>),
 
     // Integers.
-    /// Zero-extends or truncates to the holder.
+    /// Zero-extends or truncates to the host width.
     Resize(Box<Value>),
-    /// Sign-extends from `width` bits to the holder, which may also be narrower.
+    /// Sign-extends from `width` bits to the host width, which may also be narrower.
     SignExtend { value: Box<Value>, width: u32 },
     /// An operation on one value.
     Op1(Op1, Box<Value>),
@@ -365,16 +365,16 @@ pub enum ValueKind {
     /// Quotient rounded toward zero, all ones for a divisor of 0; or remainder with the sign of the dividend,
     /// which is the dividend for a divisor of 0.
     Div { int: Int, remainder: bool, a: Box<Value>, b: Box<Value> },
-    /// A left shift by a constant below the holder's width.
+    /// A left shift by a constant below the host width.
     ShlConst(Box<Value>, u32),
-    /// A logical right shift by a constant below the holder's width.
+    /// A logical right shift by a constant below the host width.
     ShrConst(Box<Value>, u32),
-    /// A left shift by a 32-bit count; 0 for counts of at least the holder's width.
+    /// A left shift by a 32-bit count; 0 for counts of at least the host width.
     Shl(Box<Value>, Box<Value>),
-    /// A logical right shift by a 32-bit count; 0 for counts of at least the holder's width.
+    /// A logical right shift by a 32-bit count; 0 for counts of at least the host width.
     Shr(Box<Value>, Box<Value>),
     /// An arithmetic right shift of a signed value of `width` bits; all sign bits for counts of at least the
-    /// holder's width.
+    /// host width.
     Sar { value: Box<Value>, count: Box<Value>, width: u32 },
     /// A comparison of integers: 1 or 0, in 32 bits.
     Compare { op: Compare, int: Int, a: Box<Value>, b: Box<Value> },
@@ -384,11 +384,11 @@ pub enum ValueKind {
     LogicalOr(Box<Value>, Box<Value>),
     /// Selects by a 32-bit condition, true unless zero; only the chosen side is evaluated.
     Select(Box<Value>, Box<Value>, Box<Value>),
-    /// The bits starting at `lo`, resized to the holder; bits beyond the value's holder are 0.
+    /// The bits starting at `lo`, resized to the host width; bits beyond the value's host width are 0.
     Extract { value: Box<Value>, lo: Box<Value> },
-    /// `old` with the low `width` bits of `value` inserted at `lo`; `old` if `lo` is beyond the holder.
+    /// `old` with the low `width` bits of `value` inserted at `lo`; `old` if `lo` is beyond the host width.
     Insert { old: Box<Value>, value: Box<Value>, lo: Box<Value>, width: u32 },
-    /// Non-overlapping parts, each in the value's holder, with their bit offsets.
+    /// Non-overlapping parts, each of the value's host width, with their bit offsets.
     Concat(Vec<(Value, u32)>),
     /// Saturates to `to` if the instruction's clamp bit is set, else wraps.
     Saturate { value: Box<Value>, from: Int, to: Int },

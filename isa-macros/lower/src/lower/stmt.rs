@@ -47,20 +47,22 @@ impl Lower<'_> {
                     }
                 }
                 let old = self.place_value(base);
-                let hold = old.hold;
-                let (value, lo) = (value.resize(hold), self.value(lo));
+                let host_width = old.host_width;
+                let (value, lo) = (value.resize(host_width), self.value(lo));
                 let (old, value, lo) = (Box::new(old), Box::new(value), Box::new(lo));
-                let new = Value::new(ValueKind::Insert { old, value, lo, width }, hold);
+                let new = Value::new(ValueKind::Insert { old, value, lo, width }, host_width);
                 self.assign(base, new.masked(base.ty.width()))
             }
             PlaceKind::Vgpr { lane, reg } => {
                 let (lane, reg) = (self.value(lane), self.value(reg));
-                Stmt::SetVgpr { lane, reg, value: value.resize(Hold::W32) }
+                Stmt::SetVgpr { lane, reg, value: value.resize(HostWidth::W32) }
             }
-            PlaceKind::Sgpr { reg } => Stmt::SetSgpr { reg: self.value(reg), value: value.resize(Hold::W32) },
+            PlaceKind::Sgpr { reg } => {
+                Stmt::SetSgpr { reg: self.value(reg), value: value.resize(HostWidth::W32) }
+            }
             PlaceKind::Mem { space, addr } => {
                 let (space, addr, bytes) = (*space, self.address(*space, addr), width.div_ceil(8));
-                let value = value.resize(Hold::W128);
+                let value = value.resize(HostWidth::W128);
                 if self.atomic {
                     Stmt::Exchange { space, addr, bytes, value }
                 } else {
@@ -72,12 +74,12 @@ impl Lower<'_> {
                 // The last part holds the lowest bits.
                 let parts = parts.iter().rev().map(|part| {
                     let width = part.ty.width();
-                    let whole = Value::new(ValueKind::Var(Var::Whole), Hold::W128);
+                    let whole = Value::new(ValueKind::Var(Var::Whole), HostWidth::W128);
                     let piece = whole.shr_const(lo);
                     lo += width;
-                    self.assign(part, piece.resize(Hold::of(width)).masked(width))
+                    self.assign(part, piece.resize(HostWidth::of(width)).masked(width))
                 });
-                Stmt::Parts { parts: parts.collect(), value: value.resize(Hold::W128) }
+                Stmt::Parts { parts: parts.collect(), value: value.resize(HostWidth::W128) }
             }
         }
     }
@@ -85,18 +87,18 @@ impl Lower<'_> {
     fn assign_operand(&self, role: Role, value: Value, width: u32) -> Stmt {
         if self.lane {
             let full = self.operands.width(role);
-            let hold = Hold::of(full);
-            let (var, value) = (Var::Operand(role), value.resize(hold));
+            let host_width = HostWidth::of(full);
+            let (var, value) = (Var::Operand(role), value.resize(host_width));
             if width >= full {
                 return Stmt::Set(var, value);
             }
-            return Stmt::SetLow { var, hold, width, value };
+            return Stmt::SetLow { var, host_width, width, value };
         }
         if role == Role::Vcc {
-            return Stmt::SetMaskOperand(value.resize(Hold::W64));
+            return Stmt::SetMaskOperand(value.resize(HostWidth::W64));
         }
-        let hold = if self.direct { Hold::W64 } else { Hold::W128 };
-        Stmt::SetScalar { dwords: width.div_ceil(32), direct: self.direct, value: value.resize(hold) }
+        let host_width = if self.direct { HostWidth::W64 } else { HostWidth::W128 };
+        Stmt::SetScalar { dwords: width.div_ceil(32), direct: self.direct, value: value.resize(host_width) }
     }
 
     /// Returns the current value of a place.
@@ -111,18 +113,18 @@ impl Lower<'_> {
             PlaceKind::Slice { base, lo } => {
                 let value = Box::new(self.place_value(base));
                 let kind = ValueKind::Extract { value, lo: Box::new(self.value(lo)) };
-                Value::new(kind, Hold::of(width)).masked(width)
+                Value::new(kind, HostWidth::of(width)).masked(width)
             }
             PlaceKind::Vgpr { lane, reg } => read(ExprKind::Vgpr { lane: lane.clone(), reg: reg.clone() }),
             PlaceKind::Sgpr { reg } => read(ExprKind::Sgpr { reg: reg.clone() }),
             PlaceKind::Mem { space, addr } => read(ExprKind::Mem { space: *space, addr: addr.clone() }),
             PlaceKind::Concat(parts) => {
-                let (mut lo, hold) = (width, Hold::of(width));
+                let (mut lo, host_width) = (width, HostWidth::of(width));
                 let parts = parts.iter().map(|part| {
                     lo -= part.ty.width();
-                    (self.place_value(part).resize(hold), lo)
+                    (self.place_value(part).resize(host_width), lo)
                 });
-                Value::new(ValueKind::Concat(parts.collect()), hold)
+                Value::new(ValueKind::Concat(parts.collect()), host_width)
             }
         }
     }

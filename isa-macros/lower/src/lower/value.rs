@@ -1,4 +1,4 @@
-//! Lowers typed expressions to values; makes holders, masks and sign extensions explicit.
+//! Lowers typed expressions to values; makes host widths, masks and sign extensions explicit.
 
 use super::Lower;
 use super::operands::{lane_slot, numbered, slot};
@@ -7,22 +7,22 @@ use isa_spec::pcode::ir::{BinOp, Builtin, Expr, ExprKind, Pure, Role, Space, Sta
 use isa_spec::pcode::shape::is_lane_id;
 
 impl Value {
-    /// Creates a value in a holder.
-    pub fn new(kind: ValueKind, hold: Hold) -> Value {
-        Value { kind, hold }
+    /// Creates a value of a host width.
+    pub fn new(kind: ValueKind, host_width: HostWidth) -> Value {
+        Value { kind, host_width }
     }
 
-    /// Creates a constant of `width` bits, in the smallest holder.
+    /// Creates a constant of `width` bits, of the smallest host width.
     pub fn constant(bits: u128, width: u32) -> Value {
-        Value::new(ValueKind::Const(bits), Hold::of(width))
+        Value::new(ValueKind::Const(bits), HostWidth::of(width))
     }
 
-    /// Converts the value to another holder, if it is not in that holder already.
-    pub fn resize(self, hold: Hold) -> Value {
-        if self.hold == hold {
+    /// Converts the value to another host width, if it does not have it already.
+    pub fn resize(self, host_width: HostWidth) -> Value {
+        if self.host_width == host_width {
             return self;
         }
-        Value::new(ValueKind::Resize(Box::new(self)), hold)
+        Value::new(ValueKind::Resize(Box::new(self)), host_width)
     }
 
     /// Returns whether the node itself shows that all bits from `width` up are zero.
@@ -36,23 +36,23 @@ impl Value {
         }
     }
 
-    /// Shifts the value right by a count below the holder's width.
+    /// Shifts the value right by a count below the host width.
     pub fn shr_const(self, count: u32) -> Value {
-        let hold = self.hold;
+        let host_width = self.host_width;
         if count == 0 {
             return self;
         }
-        Value::new(ValueKind::ShrConst(Box::new(self), count), hold)
+        Value::new(ValueKind::ShrConst(Box::new(self), count), host_width)
     }
 
     /// Clears the bits from `width` up, unless they are known to be zero.
     pub fn masked(self, width: u32) -> Value {
-        let hold = self.hold;
-        if width >= hold.bits() || self.fits(width) {
+        let host_width = self.host_width;
+        if width >= host_width.bits() || self.fits(width) {
             return self;
         }
-        let mask = Value::new(ValueKind::Const((1 << width) - 1), hold);
-        Value::new(ValueKind::Op2(Op2::And, Box::new(self), Box::new(mask)), hold)
+        let mask = Value::new(ValueKind::Const((1 << width) - 1), host_width);
+        Value::new(ValueKind::Op2(Op2::And, Box::new(self), Box::new(mask)), host_width)
     }
 }
 
@@ -69,11 +69,11 @@ impl Lower<'_> {
         Box::new(self.value(e))
     }
 
-    /// Lowers an expression to a value in the smallest holder of its type.
+    /// Lowers an expression to a value of the smallest host width of its type.
     pub(super) fn value(&self, e: &Expr) -> Value {
         let width = e.ty.width();
-        let hold = Hold::of(width);
-        let of = |kind| Value::new(kind, hold);
+        let host_width = HostWidth::of(width);
+        let of = |kind| Value::new(kind, host_width);
         match &e.kind {
             ExprKind::Const(bits) => of(ValueKind::Const(*bits)),
             ExprKind::Local(id) => of(ValueKind::Var(Var::Local(*id))),
@@ -87,7 +87,9 @@ impl Lower<'_> {
                 }
                 of(ValueKind::OperandLane { slot: lane_slot(*role), lane, index: self.boxed(index) })
             }
-            ExprKind::Field(name) => Value::new(ValueKind::Field(name), Hold::W32).resize(hold).masked(width),
+            ExprKind::Field(name) => {
+                Value::new(ValueKind::Field(name), HostWidth::W32).resize(host_width).masked(width)
+            }
             ExprKind::State(state) => of(ValueKind::State(*state)),
             ExprKind::Slice { base, lo } => self.slice(base, lo, width),
             ExprKind::Unary(op, a) => {
@@ -106,7 +108,7 @@ impl Lower<'_> {
             ExprKind::Select(c, a, b) => of(ValueKind::Select(self.boxed(c), self.boxed(a), self.boxed(b))),
             ExprKind::Convert(a) => self.convert(a, e.ty),
             ExprKind::Bits(a) => {
-                let value = self.value(a).resize(hold);
+                let value = self.value(a).resize(host_width);
                 if width < a.ty.width() { value.masked(width) } else { value }
             }
             ExprKind::Call(builtin, args) => self.call(*builtin, args, e.ty),
@@ -123,7 +125,7 @@ impl Lower<'_> {
                 let mut lo = width;
                 let part = |e: &Expr| {
                     lo -= e.ty.width();
-                    (self.value(e).resize(hold), lo)
+                    (self.value(e).resize(host_width), lo)
                 };
                 of(ValueKind::Concat(parts.iter().map(part).collect()))
             }
@@ -134,13 +136,13 @@ impl Lower<'_> {
     pub(super) fn address(&self, space: Space, addr: &Expr) -> Value {
         let addr = self.value(addr);
         match space {
-            Space::Word => Value::new(ValueKind::WordAddress(Box::new(addr)), Hold::W64),
+            Space::Word => Value::new(ValueKind::WordAddress(Box::new(addr)), HostWidth::W64),
             _ => addr,
         }
     }
 
     fn operand(&self, role: Role, width: u32) -> Value {
-        let hold = Hold::of(width);
+        let host_width = HostWidth::of(width);
         if self.lane {
             let mask = match role {
                 Role::D0 if self.mask_d0 => Some(Mask::D0),
@@ -148,13 +150,13 @@ impl Lower<'_> {
                 _ => None,
             };
             if let Some(mask) = mask {
-                return Value::new(ValueKind::MaskOperand(mask), hold);
+                return Value::new(ValueKind::MaskOperand(mask), host_width);
             }
         } else if !self.staged.contains(&role) {
             return self.scalar(role, width).masked(width);
         }
-        let own = Hold::of(self.operands.width(role));
-        Value::new(ValueKind::Var(Var::Operand(role)), own).resize(hold).masked(width)
+        let own = HostWidth::of(self.operands.width(role));
+        Value::new(ValueKind::Var(Var::Operand(role)), own).resize(host_width).masked(width)
     }
 
     /// Lowers an operand of a body that runs once per wave.
@@ -168,16 +170,18 @@ impl Lower<'_> {
             _ if self.direct => Scalar::Direct,
             _ => Scalar::Any,
         };
-        Value::new(ValueKind::Scalar { slot: slot(role), dwords, how }, Hold::of(width))
+        Value::new(ValueKind::Scalar { slot: slot(role), dwords, how }, HostWidth::of(width))
     }
 
     fn slice(&self, base: &Expr, lo: &Expr, width: u32) -> Value {
-        let hold = Hold::of(width);
+        let host_width = HostWidth::of(width);
         // Own bit of a mask operand.
         if self.lane && width == 1 && is_lane_id(lo) {
             match base.kind {
-                ExprKind::Operand(Role::Vcc) => return Value::new(ValueKind::LaneBit(Mask::Vcc), hold),
-                ExprKind::State(State::Exec) => return Value::new(ValueKind::LaneBit(Mask::Exec), hold),
+                ExprKind::Operand(Role::Vcc) => return Value::new(ValueKind::LaneBit(Mask::Vcc), host_width),
+                ExprKind::State(State::Exec) => {
+                    return Value::new(ValueKind::LaneBit(Mask::Exec), host_width);
+                }
                 _ => {}
             }
         }
@@ -186,23 +190,24 @@ impl Lower<'_> {
             if lo >= base.ty.width() as u128 {
                 return Value::constant(0, width);
             }
-            let all = value.hold;
+            let all = value.host_width;
             return Value::new(ValueKind::ShrConst(Box::new(value), lo as u32), all)
-                .resize(hold)
+                .resize(host_width)
                 .masked(width);
         }
-        Value::new(ValueKind::Extract { value: Box::new(value), lo: self.boxed(lo) }, hold).masked(width)
+        Value::new(ValueKind::Extract { value: Box::new(value), lo: self.boxed(lo) }, host_width)
+            .masked(width)
     }
 
     fn binary(&self, op: BinOp, left: &Expr, right: &Expr, width: u32) -> Value {
         let (a, b) = (self.boxed(left), self.boxed(right));
         let ty = left.ty;
         let w = ty.width();
-        let (own, bit) = (Hold::of(w), |kind| Value::new(kind, Hold::W32));
+        let (own, bit) = (HostWidth::of(w), |kind| Value::new(kind, HostWidth::W32));
         let op2 = |op, a, b| Value::new(ValueKind::Op2(op, a, b), own);
         if op == BinOp::Pow {
             let kind = ValueKind::Pow { base: a, power: b, ty, power_ty: right.ty };
-            return Value::new(kind, Hold::of(width));
+            return Value::new(kind, HostWidth::of(width));
         }
         if op == BinOp::LogicalAnd {
             return bit(ValueKind::LogicalAnd(a, b));
@@ -211,27 +216,28 @@ impl Lower<'_> {
             return bit(ValueKind::LogicalOr(a, b));
         }
         if ty.is_float() {
-            let (op, hold) = match op {
+            let (op, host_width) = match op {
                 BinOp::Add => (FloatOp::Add, own),
                 BinOp::Sub => (FloatOp::Sub, own),
                 BinOp::Mul => (FloatOp::Mul, own),
                 BinOp::Div => (FloatOp::Div, own),
-                BinOp::Eq => (FloatOp::Eq, Hold::W32),
-                BinOp::Ne => (FloatOp::Ne, Hold::W32),
-                BinOp::Lt => (FloatOp::Lt, Hold::W32),
-                BinOp::Le => (FloatOp::Le, Hold::W32),
-                BinOp::Gt => (FloatOp::Gt, Hold::W32),
-                BinOp::Ge => (FloatOp::Ge, Hold::W32),
-                BinOp::Lg => (FloatOp::Lg, Hold::W32),
+                BinOp::Eq => (FloatOp::Eq, HostWidth::W32),
+                BinOp::Ne => (FloatOp::Ne, HostWidth::W32),
+                BinOp::Lt => (FloatOp::Lt, HostWidth::W32),
+                BinOp::Le => (FloatOp::Le, HostWidth::W32),
+                BinOp::Gt => (FloatOp::Gt, HostWidth::W32),
+                BinOp::Ge => (FloatOp::Ge, HostWidth::W32),
+                BinOp::Lg => (FloatOp::Lg, HostWidth::W32),
                 BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => {
                     unreachable!("the checker allows no {op:?} on floats")
                 }
                 BinOp::Pow | BinOp::LogicalAnd | BinOp::LogicalOr => unreachable!("lowered above"),
             };
-            return Value::new(ValueKind::Float { op, ty, args: vec![*a, *b] }, hold);
+            return Value::new(ValueKind::Float { op, ty, args: vec![*a, *b] }, host_width);
         }
-        let compare =
-            |op| Value::new(ValueKind::Compare { op, int: int(ty), a: a.clone(), b: b.clone() }, Hold::W32);
+        let compare = |op| {
+            Value::new(ValueKind::Compare { op, int: int(ty), a: a.clone(), b: b.clone() }, HostWidth::W32)
+        };
         match op {
             BinOp::Add => op2(Op2::Add, a, b).masked(w),
             BinOp::Sub => op2(Op2::Sub, a, b).masked(w),
@@ -273,13 +279,13 @@ impl Lower<'_> {
     fn convert(&self, a: &Expr, to: Ty) -> Value {
         let value = self.value(a);
         let (from, width) = (a.ty, to.width());
-        let hold = Hold::of(width);
+        let host_width = HostWidth::of(width);
         if !from.is_float() && !to.is_float() {
             if from.is_signed() && width > from.width() {
                 let kind = ValueKind::SignExtend { value: Box::new(value), width: from.width() };
-                return Value::new(kind, hold).masked(width);
+                return Value::new(kind, host_width).masked(width);
             }
-            return value.resize(hold).masked(width);
+            return value.resize(host_width).masked(width);
         }
         let own = match (from, to) {
             (Ty::I(32), Ty::F32) => Some(Conversion::I32ToF32),
@@ -301,15 +307,15 @@ impl Lower<'_> {
             Some(conversion) => ValueKind::Conversion(conversion, value),
             None => ValueKind::Convert { value, from, to },
         };
-        Value::new(kind, hold)
+        Value::new(kind, host_width)
     }
 
     fn call(&self, builtin: Builtin, list: &[Expr], ty: Ty) -> Value {
-        let hold = Hold::of(ty.width());
+        let host_width = HostWidth::of(ty.width());
         let args = self.values(list);
         let builtin = match builtin {
             Builtin::Pure(builtin) => builtin,
-            Builtin::Control(builtin) => return Value::new(ValueKind::Control { builtin, args }, hold),
+            Builtin::Control(builtin) => return Value::new(ValueKind::Control { builtin, args }, host_width),
         };
         let types: Vec<Ty> = list.iter().map(|a| a.ty).collect();
         if let ([x], [from]) = (&args[..], &types[..])
@@ -317,7 +323,7 @@ impl Lower<'_> {
         {
             return value;
         }
-        let of = |kind| Value::new(kind, hold);
+        let of = |kind| Value::new(kind, host_width);
         match builtin {
             Pure::SignExtFromBit if matches!(types[0].width(), 32 | 64) => {
                 sign_extended(&args, types[0].width())
@@ -334,16 +340,17 @@ impl Lower<'_> {
 /// Sign-extends the low bits of a value, whose count is a value itself: a left shift, then an arithmetic
 /// right shift. Any count is valid.
 fn sign_extended(args: &[Value], width: u32) -> Value {
-    let hold = Hold::of(width);
+    let host_width = HostWidth::of(width);
     let boxed = |value: &Value| Box::new(value.clone());
     let (value, bits) = (boxed(&args[0]), boxed(&args[1]));
     let all = Box::new(Value::constant(width as u128, 32));
-    let dropped = Value::new(ValueKind::Op2(Op2::Sub, all.clone(), bits.clone()), Hold::W32);
-    let up = Value::new(ValueKind::Shl(value.clone(), boxed(&dropped)), hold);
-    let down = Value::new(ValueKind::Sar { value: Box::new(up), count: Box::new(dropped), width }, hold);
+    let dropped = Value::new(ValueKind::Op2(Op2::Sub, all.clone(), bits.clone()), HostWidth::W32);
+    let up = Value::new(ValueKind::Shl(value.clone(), boxed(&dropped)), host_width);
+    let down =
+        Value::new(ValueKind::Sar { value: Box::new(up), count: Box::new(dropped), width }, host_width);
     let int = Int { width: 32, signed: false };
-    let narrower = Value::new(ValueKind::Compare { op: Compare::Lt, int, a: bits, b: all }, Hold::W32);
-    Value::new(ValueKind::Select(Box::new(narrower), Box::new(down), value), hold)
+    let narrower = Value::new(ValueKind::Compare { op: Compare::Lt, int, a: bits, b: all }, HostWidth::W32);
+    Value::new(ValueKind::Select(Box::new(narrower), Box::new(down), value), host_width)
 }
 
 /// Returns the float operation of a builtin if one exists for the type; other builtins are evaluated by their
@@ -381,35 +388,35 @@ fn float_op(builtin: Pure, ty: Ty) -> Option<FloatOp> {
 
 /// Lowers a builtin of one argument to a dedicated node; other builtins are evaluated by their definition.
 fn unary(builtin: Pure, x: &Value, from: Ty, to: Ty) -> Option<Value> {
-    let (hold, width) = (Hold::of(to.width()), from.width());
+    let (host_width, width) = (HostWidth::of(to.width()), from.width());
     let x = || Box::new(x.clone());
-    let bits = |op| Some(Value::new(ValueKind::Op1(op, x()), hold));
-    let conversion = |c| Some(Value::new(ValueKind::Conversion(c, x()), hold));
+    let bits = |op| Some(Value::new(ValueKind::Op1(op, x()), host_width));
+    let conversion = |c| Some(Value::new(ValueKind::Conversion(c, x()), host_width));
     let float_bits = |op| {
         let kind = ValueKind::FloatBits { op, ty: from, value: x() };
-        matches!(from, Ty::F16 | Ty::F32 | Ty::F64).then(|| Value::new(kind, hold))
+        matches!(from, Ty::F16 | Ty::F32 | Ty::F64).then(|| Value::new(kind, host_width))
     };
     match builtin {
         Pure::Abs if from.is_float() => {
             let mask = Value::constant((1 << (width - 1)) - 1, width);
-            Some(Value::new(ValueKind::Op2(Op2::And, x(), Box::new(mask)), hold))
+            Some(Value::new(ValueKind::Op2(Op2::And, x(), Box::new(mask)), host_width))
         }
-        Pure::Sign => Some(x().shr_const(width - 1).resize(Hold::W32).masked(1)),
+        Pure::Sign => Some(x().shr_const(width - 1).resize(HostWidth::W32).masked(1)),
         Pure::IsNan => float_bits(FloatBits::IsNan),
         Pure::IsInf if matches!(from, Ty::F16 | Ty::F32 | Ty::F64) => {
             let constant = |bits| Box::new(Value::constant(bits, width));
             let magnitude = ValueKind::Op2(Op2::And, x(), constant((1 << (width - 1)) - 1));
-            let a = Box::new(Value::new(magnitude, Hold::of(width)));
+            let a = Box::new(Value::new(magnitude, HostWidth::of(width)));
             let b = constant(isa_spec::arith::infinity(from));
             let int = Int { width, signed: false };
-            Some(Value::new(ValueKind::Compare { op: Compare::Eq, int, a, b }, hold))
+            Some(Value::new(ValueKind::Compare { op: Compare::Eq, int, a, b }, host_width))
         }
         Pure::IsSignalNan => float_bits(FloatBits::IsSignalNan),
         Pure::IsQuietNan => float_bits(FloatBits::IsQuietNan),
         Pure::CvtToQuietNan => float_bits(FloatBits::Quiet),
         Pure::Exponent => float_bits(FloatBits::Exponent),
         Pure::Exp2 | Pure::Log2 | Pure::Sin | Pure::Cos if matches!(from, Ty::F16 | Ty::F32) => {
-            Some(Value::new(ValueKind::Simd { builtin, ty: from, args: vec![*x()] }, hold))
+            Some(Value::new(ValueKind::Simd { builtin, ty: from, args: vec![*x()] }, host_width))
         }
         Pure::F16ToF32 => conversion(Conversion::F16ToF32),
         Pure::F16ToI16 => conversion(Conversion::F16ToI16),
@@ -438,7 +445,7 @@ fn unary(builtin: Pure, x: &Value, from: Ty, to: Ty) -> Option<Value> {
         Pure::F64ToU32 => conversion(Conversion::F64ToU32),
         Pure::I32ToF64 => conversion(Conversion::I32ToF64),
         Pure::U32ToF64 => conversion(Conversion::U32ToF64),
-        Pure::Bf16ToF32 => Some(Value::new(ValueKind::ShlConst(x(), 16), hold)),
+        Pure::Bf16ToF32 => Some(Value::new(ValueKind::ShlConst(x(), 16), host_width)),
         Pure::CountOnes => bits(Op1::CountOnes),
         Pure::CountLeadingZeros => bits(Op1::LeadingZeros { width }),
         Pure::CountTrailingZeros => bits(Op1::TrailingZeros { width }),
@@ -450,7 +457,7 @@ fn unary(builtin: Pure, x: &Value, from: Ty, to: Ty) -> Option<Value> {
         | Pure::ClampU64
         | Pure::ClampI64 => {
             let kind = ValueKind::Saturate { value: x(), from: int(from), to: int(to) };
-            Some(Value::new(kind, hold))
+            Some(Value::new(kind, host_width))
         }
         _ => None,
     }

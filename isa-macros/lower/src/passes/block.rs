@@ -86,8 +86,8 @@ fn is_plain_copy(body: &[Stmt], count: usize, bits: u32) -> bool {
     };
     match last {
         Stmt::SetStored { value, .. } => {
-            // An operand in a smaller holder is extended.
-            let data = Value::new(ValueKind::Var(Var::Operand(Role::Data)), Hold::of(bits));
+            // An operand of a smaller host width is extended.
+            let data = Value::new(ValueKind::Var(Var::Operand(Role::Data)), HostWidth::of(bits));
             is_address(before) && *strip_resizes(value, bits) == data
         }
         Stmt::Set(Var::Operand(Role::D0), value) => match &strip_resizes(value, bits).kind {

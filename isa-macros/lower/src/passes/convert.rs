@@ -29,7 +29,7 @@ fn hoist(value: &mut Value, reads: &mut Vec<VectorRead>) {
     else {
         return;
     };
-    let argument = std::mem::replace(&mut **argument, Value::new(ValueKind::Const(0), Hold::W32));
+    let argument = std::mem::replace(&mut **argument, Value::new(ValueKind::Const(0), HostWidth::W32));
     let read = VectorRead::Converted(*conversion, argument);
     value.kind = ValueKind::VectorRead { read: super::vector::add_read(reads, read), at: VectorAt::Own };
 }

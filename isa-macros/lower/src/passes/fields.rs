@@ -24,18 +24,18 @@ pub fn run(lanes: &mut Lanes) {
                 && is_uniform(condition)
                 && reads.iter().any(|read| read.role == role)
             {
-                let number = |n| Box::new(Value::new(ValueKind::Const(n), Hold::W32));
+                let number = |n| Box::new(Value::new(ValueKind::Const(n), HostWidth::W32));
                 let index = match bit(condition, PARTS) {
                     Some((field, source)) if yes > no => ValueKind::SourceBit { field, source },
                     _ => ValueKind::Select(condition.clone(), number(yes), number(no)),
                 };
-                let index = Box::new(Value::new(index, Hold::W32));
+                let index = Box::new(Value::new(index, HostWidth::W32));
                 value.kind = ValueKind::StagedDword { role, index };
             } else if let Some((field, source)) = bit(condition, SIGNS)
                 && let ValueKind::Op2(Op2::Xor, changed, sign) = &yes.kind
                 && (changed, &sign.kind) == (no, &ValueKind::Const(0x8000_0000))
             {
-                let sign = Value::new(ValueKind::SourceBit { field, source }, Hold::W32);
+                let sign = Value::new(ValueKind::SourceBit { field, source }, HostWidth::W32);
                 value.kind = ValueKind::Op2(Op2::Xor, no.clone(), Box::new(sign));
             }
         });
@@ -62,7 +62,9 @@ fn dword(value: &Value) -> Option<(Role, u128)> {
         _ => (&**wide, 0),
     };
     match strip_resizes(operand, 64).kind {
-        ValueKind::Var(Var::Operand(role)) if value.hold == Hold::W32 && operand.hold == Hold::W64 => {
+        ValueKind::Var(Var::Operand(role))
+            if value.host_width == HostWidth::W32 && operand.host_width == HostWidth::W64 =>
+        {
             Some((role, number))
         }
         _ => None,

@@ -125,7 +125,7 @@ fn pull(list: &[Stmt]) -> Option<(usize, LocalId, MoveLanes)> {
         ValueKind::Select(condition, taken, zero) if zero.kind == ValueKind::Const(0) => {
             (disjuncts(&condition), *taken)
         }
-        taken => (vec![constant(1)], Value::new(taken, Hold::W32)),
+        taken => (vec![constant(1)], Value::new(taken, HostWidth::W32)),
     };
     let (source, from) = register_read(&taken, var)?;
     // The disjuncts other than the test of the source lane's EXEC bit; they must be the same for all lanes.
@@ -216,18 +216,18 @@ fn register_read(value: &Value, var: LocalId) -> Option<(MoveSource, Value)> {
 
 /// Returns the vector loop that computes a number for each lane. The loop formally writes to the array `id`.
 fn lane_numbers(var: LocalId, id: LocalId, value: Value) -> Option<Vector> {
-    let size = Box::new(Value::new(ValueKind::State(State::WaveSize), Hold::W32));
+    let size = Box::new(Value::new(ValueKind::State(State::WaveSize), HostWidth::W32));
     let last = ValueKind::Op2(Op2::Sub, size, Box::new(constant(1)));
     let body = vec![Stmt::SetElement { id, index: local(var), value }];
-    super::vector::of_loop(&Stmt::For { var, from: constant(0), to: Value::new(last, Hold::W32), body })
+    super::vector::of_loop(&Stmt::For { var, from: constant(0), to: Value::new(last, HostWidth::W32), body })
 }
 
 fn constant(value: u128) -> Value {
-    Value::new(ValueKind::Const(value), Hold::W32)
+    Value::new(ValueKind::Const(value), HostWidth::W32)
 }
 
 fn local(id: LocalId) -> Value {
-    Value::new(ValueKind::Var(Var::Local(id)), Hold::W32)
+    Value::new(ValueKind::Var(Var::Local(id)), HostWidth::W32)
 }
 
 fn is_element(value: &Value) -> bool {
@@ -271,7 +271,7 @@ fn disjuncts(value: &Value) -> Vec<Value> {
 
 /// Returns the disjunction of these conditions; 0 for none.
 fn disjunction(terms: Vec<Value>) -> Value {
-    let or = |a, b| Value::new(ValueKind::LogicalOr(Box::new(a), Box::new(b)), Hold::W32);
+    let or = |a, b| Value::new(ValueKind::LogicalOr(Box::new(a), Box::new(b)), HostWidth::W32);
     terms.into_iter().reduce(or).unwrap_or_else(|| constant(0))
 }
 

@@ -83,7 +83,7 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
                 _ => value.clone(),
             };
             let address = sum.is_none().then(|| (*space, addr.clone()));
-            let value = whole.resize(Hold::of(8 * *bytes));
+            let value = whole.resize(HostWidth::of(8 * *bytes));
             *stmt = Stmt::SetStored { address, value, dwords: bytes.div_ceil(4) };
         }
     }
@@ -257,5 +257,5 @@ fn sum<'a>(main: &'a LaneLoop, accesses: &[Access<'a>], operands: &Operands) -> 
     let width = operands.width(Role::SAddr);
     let dwords = if width <= 64 { width.div_ceil(32) } else { 4 };
     let scalar = ValueKind::Scalar { slot: slot(Role::SAddr), dwords, how: Scalar::Any };
-    Some((Value::new(scalar, Hold::of(width)), Terms::of(value)?))
+    Some((Value::new(scalar, HostWidth::of(width)), Terms::of(value)?))
 }

@@ -28,7 +28,7 @@ impl Lanes {
 /// Strips conversions and masks that do not affect the low `bits` bits of a value.
 fn strip_resizes(value: &Value, bits: u32) -> &Value {
     match &value.kind {
-        ValueKind::Resize(inner) if value.hold.bits() >= bits => strip_resizes(inner, bits),
+        ValueKind::Resize(inner) if value.host_width.bits() >= bits => strip_resizes(inner, bits),
         ValueKind::Op2(Op2::And, inner, mask) => match mask.kind {
             ValueKind::Const(mask) if mask.trailing_ones() >= bits => strip_resizes(inner, bits),
             _ => value,

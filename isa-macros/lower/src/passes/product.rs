@@ -124,7 +124,9 @@ fn match_multiply_add(value: &Value) -> Option<(ElementType, [&Value; 3])> {
 /// Matches a sign extension from 32 to 64 bits; returns the 32-bit value.
 fn match_sign_extension(value: &Value) -> Option<&Value> {
     match &value.kind {
-        ValueKind::SignExtend { value: inner, width: 32 } if value.hold == Hold::W64 => Some(inner),
+        ValueKind::SignExtend { value: inner, width: 32 } if value.host_width == HostWidth::W64 => {
+            Some(inner)
+        }
         _ => None,
     }
 }

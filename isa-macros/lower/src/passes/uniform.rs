@@ -63,7 +63,7 @@ impl<'a> Terms<'a> {
 /// Matches the sum of 64 bits of `lanes` and uniform terms; returns the terms.
 fn wide(addr: &Value, lanes: Role) -> Option<Vec<&Value>> {
     fn collect<'a>(value: &'a Value, lanes: Role, base: &mut Vec<&'a Value>, count: &mut u32) -> Option<()> {
-        if value.hold != Hold::W64 {
+        if value.host_width != HostWidth::W64 {
             return None;
         }
         match &value.kind {
@@ -84,7 +84,7 @@ fn wide(addr: &Value, lanes: Role) -> Option<Vec<&Value>> {
 
 /// Collects the terms of a sum; returns `None` if a term has another form.
 fn collect<'a>(value: &'a Value, base: &mut Vec<&'a Value>, offsets: &mut Option<Role>) -> Option<()> {
-    if value.hold != Hold::W64 {
+    if value.host_width != HostWidth::W64 {
         return None;
     }
     match &value.kind {
@@ -93,7 +93,7 @@ fn collect<'a>(value: &'a Value, base: &mut Vec<&'a Value>, offsets: &mut Option
             collect(a, base, offsets)?;
             collect(b, base, offsets)?;
         }
-        ValueKind::Resize(lane) if offsets.is_none() && lane.hold == Hold::W32 => {
+        ValueKind::Resize(lane) if offsets.is_none() && lane.host_width == HostWidth::W32 => {
             match strip_resizes(lane, 32).kind {
                 ValueKind::Var(Var::Operand(role)) => *offsets = Some(role),
                 _ => return None,
@@ -109,7 +109,7 @@ pub fn lds_terms(addr: &Value) -> Option<(Role, &Value)> {
     let ValueKind::Resize(sum) = &addr.kind else { return None };
     let ValueKind::Op2(Op2::Add, lanes, number) = &sum.kind else { return None };
     match strip_resizes(lanes, 32).kind {
-        ValueKind::Var(Var::Operand(role)) if sum.hold == Hold::W32 && is_uniform(number) => {
+        ValueKind::Var(Var::Operand(role)) if sum.host_width == HostWidth::W32 && is_uniform(number) => {
             Some((role, number))
         }
         _ => None,

@@ -125,7 +125,7 @@ impl Loop {
                 let both = match when {
                     Some(outer) => {
                         let both = ValueKind::LogicalAnd(Box::new(outer.clone()), Box::new(condition));
-                        Value::new(both, Hold::W32)
+                        Value::new(both, HostWidth::W32)
                     }
                     None => condition,
                 };
@@ -261,8 +261,8 @@ impl Loop {
     fn hoist(&self, value: &mut Value, reads: &mut Vec<VectorRead>) {
         if !self.varies(value) {
             if !matches!(value.kind, ValueKind::Const(_) | ValueKind::Var(_)) {
-                let hold = value.hold;
-                let same = std::mem::replace(value, Value::new(ValueKind::Const(0), hold));
+                let host_width = value.host_width;
+                let same = std::mem::replace(value, Value::new(ValueKind::Const(0), host_width));
                 value.kind = ValueKind::VectorRead {
                     read: add_read(reads, VectorRead::Same(same)),
                     at: VectorAt::Same,

@@ -10,7 +10,7 @@ use crate::selected::Subword;
 use crate::state::access::{Access, Group, OffsetSummary, ResolvedAccess, ResolvedAccesses};
 use crate::state::emitter::Emitter;
 use crate::state::packet::Packet;
-use isa_lower::ir::{Block, Hold, Op2, Slot, Value, ValueKind, Var};
+use isa_lower::ir::{Block, HostWidth, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
 use isa_spec::tables::Role;
@@ -58,23 +58,23 @@ impl Emitter<'_> {
         let wide = self.is_wide(block, op)?;
         let register = vector(offsets, 1 + wide as usize)?;
         let data = if store { Some(vector(Role::Data, dwords)?) } else { None };
-        let terms: Vec<(&[Value], Hold)> = match block {
-            Block::Global { wide: Some(terms), .. } if wide => vec![(&terms[..], Hold::W64)],
-            Block::Global { base, .. } => vec![(&base[..], Hold::W64)],
+        let terms: Vec<(&[Value], HostWidth)> = match block {
+            Block::Global { wide: Some(terms), .. } if wide => vec![(&terms[..], HostWidth::W64)],
+            Block::Global { base, .. } => vec![(&base[..], HostWidth::W64)],
             Block::Lds { plus, .. } => {
-                plus.iter().map(|term| (std::slice::from_ref(term), Hold::W32)).collect()
+                plus.iter().map(|term| (std::slice::from_ref(term), HostWidth::W32)).collect()
             }
         };
         let mut accesses = Vec::new();
         self.record_address(true);
-        for (terms, hold) in terms {
+        for (terms, host_width) in terms {
             let mut sum = Val::Const(0);
             for term in terms {
                 let v = self.uniform_value(term, op)?;
-                let v = self.resize(v, term.hold, hold)?;
-                sum = self.op2(Op2::Add, hold, sum, v)?;
+                let v = self.resize(v, term.host_width, host_width)?;
+                sum = self.op2(Op2::Add, host_width, sum, v)?;
             }
-            let base = self.resize(sum, hold, Hold::W64)?;
+            let base = self.resize(sum, host_width, HostWidth::W64)?;
             accesses.push(Access { register, wide, store, lds, registers: dwords, bytes, base });
         }
         self.record_address(false);
@@ -103,7 +103,7 @@ impl Emitter<'_> {
             let Slot::Source(at) = slot(role) else { return Err(Bug("an address")) };
             let (low, high) = (self.source_word(op.src[at], 0)?, self.source_word(op.src[at], 1)?);
             let pair = self.join_dwords(low, high)?;
-            self.env.operands.insert(role, (pair, Hold::W64));
+            self.env.operands.insert(role, (pair, HostWidth::W64));
         }
         self.value(value)
     }
@@ -120,7 +120,7 @@ impl Emitter<'_> {
         // The registers of the first active lane.
         let mut lane = None;
         for access in accesses {
-            let base = self.uniform(access.base, Hold::W64)?;
+            let base = self.uniform(access.base, HostWidth::W64)?;
             let group = resolved.len();
             resolved.push(match (access.lds, access.wide) {
                 (true, _) => self.resolve_lds(access, accesses, &mut lds, base, bailout),
@@ -458,15 +458,15 @@ impl Emitter<'_> {
     pub fn stride_mask(&mut self, offsets: V, step: u32, packet: &mut Packet) -> V {
         let remaining = *packet.lane_deltas.entry(offsets).or_insert_with(|| {
             let first = self.b.f.rm(Code::VEX_Vpbroadcastd_ymm_xmmm32, offsets, None);
-            self.isub(Hold::W32, offsets, first)
+            self.isub(HostWidth::W32, offsets, first)
         });
         let lanes = self.b.f.vconst(std::array::from_fn(|lane| lane as u32 * step));
-        self.icmp(Cc::Eq, Hold::W32, remaining, lanes)
+        self.icmp(Cc::Eq, HostWidth::W32, remaining, lanes)
     }
 
     /// Returns the lanes' offsets, with 0 for inactive lanes.
     pub fn active_offsets(&mut self, location: &ResolvedAccess, exec: V, packet: &mut Packet) -> R<V> {
-        let hold = Hold::W32;
+        let host_width = HostWidth::W32;
         let register = location.access.register;
         let v = self.register(packet, register);
         let low = self.flush_pending(v);
@@ -479,15 +479,15 @@ impl Emitter<'_> {
             Some(from) => {
                 let v = self.register(packet, register + 1);
                 let high = self.flush_pending(v);
-                let [from_low, from_high] = from.map(|v| self.broadcast(hold, v));
-                let offset = self.isub(hold, low, from_low);
-                let borrow = self.icmp(Cc::LtU, hold, low, from_low);
-                let high = self.isub(hold, high, from_high);
-                let high = self.iadd(hold, high, borrow);
-                let in_range = self.is_zero(hold, high);
+                let [from_low, from_high] = from.map(|v| self.broadcast(host_width, v));
+                let offset = self.isub(host_width, low, from_low);
+                let borrow = self.icmp(Cc::LtU, host_width, low, from_low);
+                let high = self.isub(host_width, high, from_high);
+                let high = self.iadd(host_width, high, borrow);
+                let in_range = self.is_zero(host_width, high);
                 // An address whose distance does not fit in a word becomes an offset beyond every limit.
-                let out_of_range = self.bnot(hold, in_range);
-                self.bor(hold, offset, out_of_range)
+                let out_of_range = self.bnot(host_width, in_range);
+                self.bor(host_width, offset, out_of_range)
             }
         };
         let active = match packet.active {
@@ -495,7 +495,7 @@ impl Emitter<'_> {
             None => self.expand_mask(exec)?,
         };
         packet.active = Some(active);
-        let offsets = self.band(hold, offsets, active);
+        let offsets = self.band(host_width, offsets, active);
         packet.offsets.insert(key, offsets);
         Ok(offsets)
     }

@@ -48,15 +48,15 @@ fn terms(addr: &Value) -> Option<(Role, &Value)> {
     let ValueKind::Resize(sum) = &addr.kind else { return None };
     let ValueKind::Op2(Op2::Add, lanes, number) = &sum.kind else { return None };
     let field = |v: &Value| matches!(v.kind, ValueKind::Const(_) | ValueKind::Field(_) | ValueKind::Op2(..));
-    let known = !any_in(number, &|v| !field(v) || v.hold != Hold::W32);
-    (sum.hold == Hold::W32 && known).then_some((operand(lanes, 32)?, number))
+    let known = !any_in(number, &|v| !field(v) || v.host_width != HostWidth::W32);
+    (sum.host_width == HostWidth::W32 && known).then_some((operand(lanes, 32)?, number))
 }
 
 /// Returns the role of an operand of `bits` bits.
 fn operand(value: &Value, bits: u32) -> Option<Role> {
     match &value.kind {
-        ValueKind::Var(Var::Operand(role)) if value.hold.bits() == bits => Some(*role),
-        ValueKind::Resize(inner) if inner.hold <= value.hold => operand(inner, bits),
+        ValueKind::Var(Var::Operand(role)) if value.host_width.bits() == bits => Some(*role),
+        ValueKind::Resize(inner) if inner.host_width <= value.host_width => operand(inner, bits),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use crate::state::packet::Packet;
 use crate::state::run::{LaneSource, Run, RunOp, ScratchAccess, Sources};
 use crate::wave_cache::WaveCache;
 use isa_lower::ir::*;
-use isa_lower::ir::{Hold, LaneLoop, Start, Stmt, Value, ValueKind, Var};
+use isa_lower::ir::{HostWidth, LaneLoop, Start, Stmt, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::{any_in, any_value, each_stmt};
 use isa_spec::pcode::ir::Space;
@@ -68,7 +68,7 @@ fn address(body: &[Stmt]) -> Option<Value> {
         _ => found,
     };
     match &value.kind {
-        ValueKind::Resize(word) if word.hold == Hold::W32 => Some((**word).clone()),
+        ValueKind::Resize(word) if word.host_width == HostWidth::W32 => Some((**word).clone()),
         _ => None,
     }
 }
@@ -79,7 +79,7 @@ fn is_copy(body: &[Stmt], store: bool, bytes: usize) -> bool {
     fn inner<'v>(v: &'v Value, whole: &dyn Fn(&Value) -> bool) -> &'v Value {
         match &v.kind {
             ValueKind::Op2(Op2::And, a, b) if whole(b) => inner(a, whole),
-            ValueKind::Resize(a) if a.hold >= v.hold || whole(a) => a,
+            ValueKind::Resize(a) if a.host_width >= v.host_width || whole(a) => a,
             _ => v,
         }
     }
@@ -177,7 +177,7 @@ impl Emitter<'_> {
         self.env = env;
         let uniform_address = match address.is_varying() {
             true => None,
-            false => Some(self.uniform(address, Hold::W32)?),
+            false => Some(self.uniform(address, HostWidth::W32)?),
         };
         Ok(ScratchAccess { access, exec, uniform_address })
     }
@@ -214,7 +214,7 @@ impl Emitter<'_> {
     fn read_words(&mut self, lanes: &LaneLoop, sources: &[(Role, Vec<Val>)]) {
         for read in lanes.reads.iter().filter(|read| read.width <= 32) {
             if let Some((_, words)) = sources.iter().find(|(role, _)| *role == read.role) {
-                self.env.operands.insert(read.role, (words[0], Hold::W32));
+                self.env.operands.insert(read.role, (words[0], HostWidth::W32));
             }
         }
     }
@@ -255,7 +255,7 @@ impl Emitter<'_> {
                 e.env = Env::new(op.op_index);
                 let address = e.scratch_address(&scratch.access, &sources)?;
                 let address = e.lanes(address)?;
-                let address = e.band(Hold::W32, address, active);
+                let address = e.band(HostWidth::W32, address, active);
                 let code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
                 e.f.push(Inst::Rvm { code, d: v, a: v, b: address, imm: None });
                 max_offset.push((v, scratch.access.bytes));
@@ -326,7 +326,7 @@ impl Emitter<'_> {
             Some(result) if result.start != Start::Zero => Val::Lanes(self.register(packet, op.d)),
             _ => Val::Const(0),
         };
-        self.env.operands.insert(Role::D0, (old, Hold::W32));
+        self.env.operands.insert(Role::D0, (old, HostWidth::W32));
         self.env.memory_value = Some(Val::Lanes(v));
         self.stmts(&access.lanes.body)?;
         let v = self.env.var(Var::Operand(Role::D0));
@@ -343,10 +343,10 @@ impl Emitter<'_> {
             let resources = f.load(Size::B8, frame, frame_offset::WAVE_CACHE);
             [WaveCache::SCRATCH, WaveCache::STRIDE].map(|part| f.load(Size::B8, resources, part))
         });
-        let hold = Hold::W32;
+        let host_width = HostWidth::W32;
         let broadcast = self.b.f.hoist(|f| f.splat(false, stride));
         let numbers = self.b.f.vconst(std::array::from_fn(|k| k as u32));
-        let lane_distances = self.imul(hold, broadcast, numbers);
+        let lane_distances = self.imul(host_width, broadcast, numbers);
         let before = self.b.f.int2(Int2::Mul, Width::W64, stride, n);
         let base = self.b.f.int2(Int2::Add, Width::W64, memory, before);
         if let Some(address) = scratch.uniform_address {
@@ -355,8 +355,8 @@ impl Emitter<'_> {
         let address = self.scratch_address(&scratch.access, sources)?;
         let address = self.lanes(address)?;
         let active = self.expand_mask(scratch.exec)?;
-        let address = self.band(hold, address, active);
-        Ok((base, self.iadd(hold, lane_distances, address)))
+        let address = self.band(host_width, address, active);
+        Ok((base, self.iadd(host_width, lane_distances, address)))
     }
 
     /// Stores the words of active lanes, or the low bytes of one word.

@@ -11,7 +11,7 @@ use crate::state::emitter::Emitter;
 use crate::state::env::Env;
 use crate::state::packet::Packet;
 use isa_lower::ir::*;
-use isa_lower::ir::{Block, Hold, Start, Var};
+use isa_lower::ir::{Block, HostWidth, Start, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::passes::block;
 use isa_lower::visit::{each_stmt, each_value};
@@ -48,7 +48,7 @@ pub fn find(lanes: &Lanes) -> Option<Subword> {
         return None;
     }
     let own = lane_loop.clone();
-    let word = |kind| Value { kind, hold: Hold::W32 };
+    let word = |kind| Value { kind, host_width: HostWidth::W32 };
     if store {
         let Some(Stmt::SetStored { value, .. }) = lane_loop.body.last_mut() else { return None };
         *value = word(ValueKind::Var(Var::Operand(Role::Data)));
@@ -125,12 +125,12 @@ impl Emitter<'_> {
         } else {
             Val::Lanes(low)
         };
-        let hold = |role: Role| {
+        let host_width = |role: Role| {
             let read = subword.lanes.reads.iter().find(|read| read.role == role);
-            read.map_or(Hold::W32, |read| Hold::of(read.width))
+            read.map_or(HostWidth::W32, |read| HostWidth::of(read.width))
         };
-        let wanted = hold(*offsets);
-        let own = if wide { Hold::W64 } else { Hold::W32 };
+        let wanted = host_width(*offsets);
+        let own = if wide { HostWidth::W64 } else { HostWidth::W32 };
         let address = self.resize(address, own, wanted)?;
         self.env.operands.insert(*offsets, (address, wanted));
         if let Some(result) = &subword.lanes.result {
@@ -139,7 +139,7 @@ impl Emitter<'_> {
                 Start::Zero => Val::Const(0),
                 _ => Val::Lanes(self.register(packet, d)),
             };
-            self.env.operands.insert(Role::D0, (old, Hold::W32));
+            self.env.operands.insert(Role::D0, (old, HostWidth::W32));
             self.env.memory_value = Some(moved);
             self.stmts(&subword.lanes.body)?;
             let v = self.env.var(Var::Operand(Role::D0));
@@ -147,7 +147,7 @@ impl Emitter<'_> {
             packet.registers.insert(d, (v, true));
             return Ok(None);
         }
-        self.env.operands.insert(Role::Data, (moved, Hold::W32));
+        self.env.operands.insert(Role::Data, (moved, HostWidth::W32));
         self.stmts(&subword.lanes.body)?;
         Ok(self.env.memory_value)
     }

@@ -5,7 +5,7 @@ use crate::arith::facts::Facts;
 use crate::arith::val::Val;
 use crate::frame::frame_offset;
 use crate::lowering::Why;
-use isa_lower::ir::{Hold, Op2};
+use isa_lower::ir::{HostWidth, Op2};
 use std::collections::HashSet;
 use wavesim_x64::Function;
 use wavesim_x64::inst::{Cc, Inst, Int2, Label, Mem, Size, Src, V, Width};
@@ -45,7 +45,7 @@ pub struct Builder {
     /// A loop is being unrolled, and not in its last iteration.
     pub unrolling: bool,
     /// Uniform operations of an unrolled loop, reused in later iterations.
-    pub memo: Vec<(Op2, Hold, [Val; 2], Val)>,
+    pub memo: Vec<(Op2, HostWidth, [Val; 2], Val)>,
 }
 
 /// The position of the packet that is being emitted.
@@ -74,8 +74,9 @@ impl Builder {
     /// Emits the lane numbers.
     pub fn lane_id(&mut self) -> R<Val> {
         let PacketPosition { n, .. } = self.packet.ok_or(Bug("a lane's number"))?;
-        let (first, each) = (self.broadcast(Hold::W32, n), self.f.vconst(std::array::from_fn(|k| k as u32)));
-        Ok(Val::Lanes(self.iadd(Hold::W32, first, each)))
+        let (first, each) =
+            (self.broadcast(HostWidth::W32, n), self.f.vconst(std::array::from_fn(|k| k as u32)));
+        Ok(Val::Lanes(self.iadd(HostWidth::W32, first, each)))
     }
 
     /// Expands the lanes' bits to a mask.
@@ -95,10 +96,10 @@ impl Builder {
             });
             self.packet = Some(PacketPosition { n, base, bits_distance: Some(bits_distance) });
             let address = self.f.int2(Int2::Add, Width::W64, base, bits_distance);
-            (self.broadcast(Hold::W32, bits), self.f.vload(address, 0, true))
+            (self.broadcast(HostWidth::W32, bits), self.f.vload(address, 0, true))
         };
-        let own_bits = self.band(Hold::W32, all, own);
-        Ok(self.icmp(Cc::Eq, Hold::W32, own_bits, own))
+        let own_bits = self.band(HostWidth::W32, all, own);
+        Ok(self.icmp(Cc::Eq, HostWidth::W32, own_bits, own))
     }
 
     /// Writes the arguments of a function that is called with the frame to the frame's buffer.
@@ -120,9 +121,9 @@ impl Builder {
         }
     }
 
-    /// Returns the holder of a wave's mask.
-    pub fn mask_hold(&self) -> Hold {
-        if self.wide_wave { Hold::W64 } else { Hold::W32 }
+    /// Returns the host width of a wave's mask.
+    pub fn mask_width(&self) -> HostWidth {
+        if self.wide_wave { HostWidth::W64 } else { HostWidth::W32 }
     }
 
     /// Sets or clears MXCSR.DAZ from here on. Writing MXCSR is slow, so that code keeps the current setting

@@ -5,15 +5,15 @@ use crate::arith::facts::KnownBits;
 use crate::arith::ops::width;
 use crate::arith::val::{Val, low_mask, narrow};
 use crate::lowering::Shift;
-use isa_lower::ir::Hold;
+use isa_lower::ir::HostWidth;
 use wavesim_x64::inst::{Cc, Int1, V};
 
 impl Builder {
-    /// Returns a uniform value as an integer of its holder.
-    pub fn uniform(&mut self, val: Val, hold: Hold) -> R<V> {
+    /// Returns a uniform value as an integer of its host width.
+    pub fn uniform(&mut self, val: Val, host_width: HostWidth) -> R<V> {
         Ok(match val {
-            _ if hold == Hold::W128 => return Err(Bug("128 bits")),
-            Val::Const(bits) => self.f.iconst(bits as u64 & low_mask(hold.bits()) as u64),
+            _ if host_width == HostWidth::W128 => return Err(Bug("128 bits")),
+            Val::Const(bits) => self.f.iconst(bits as u64 & low_mask(host_width.bits()) as u64),
             Val::Uniform(v) | Val::Bool(v) => v,
             Val::Lanes(_) | Val::Mask(_) | Val::Wide(_) => {
                 return Err(Bug("a varying value as a uniform one"));
@@ -30,17 +30,17 @@ impl Builder {
     /// Returns 32-bit lanes, whose denormals may still have to be flushed.
     pub fn unflushed_lanes(&mut self, val: Val) -> R<V> {
         Ok(match val {
-            Val::Const(bits) => self.splat_constant(Hold::W32, bits as u64),
+            Val::Const(bits) => self.splat_constant(HostWidth::W32, bits as u64),
             Val::Lanes(v) => v,
             Val::Mask(mask) => {
-                let v = self.shift_by(Shift::Right, Hold::W32, mask, 31);
+                let v = self.shift_by(Shift::Right, HostWidth::W32, mask, 31);
                 self.facts.bool_words.insert(v, mask);
                 self.facts.bits.insert(v, KnownBits { zeros: !1, ones: 0 });
                 v
             }
             Val::Uniform(_) | Val::Bool(_) => {
-                let one = self.uniform(val, Hold::W32)?;
-                self.broadcast(Hold::W32, one)
+                let one = self.uniform(val, HostWidth::W32)?;
+                self.broadcast(HostWidth::W32, one)
             }
             Val::Wide(_) => return Err(Bug("64 bits as 32")),
         })
@@ -49,31 +49,31 @@ impl Builder {
     /// Returns 64-bit lanes.
     pub fn wide(&mut self, val: Val) -> R<[V; 2]> {
         Ok(match val {
-            Val::Const(bits) => [self.splat_constant(Hold::W64, bits as u64); 2],
+            Val::Const(bits) => [self.splat_constant(HostWidth::W64, bits as u64); 2],
             Val::Wide(v) => v,
-            Val::Uniform(v) | Val::Bool(v) => [self.broadcast(Hold::W64, v); 2],
+            Val::Uniform(v) | Val::Bool(v) => [self.broadcast(HostWidth::W64, v); 2],
             Val::Lanes(_) | Val::Mask(_) => return Err(Bug("32 bits as 64")),
         })
     }
 
     /// Converts to a boolean: uniform ([`Val::Bool`] or constant), or of each lane.
-    pub fn boolean(&mut self, val: Val, hold: Hold) -> R<Val> {
+    pub fn boolean(&mut self, val: Val, host_width: HostWidth) -> R<Val> {
         Ok(match val {
             Val::Const(bits) => Val::Const((bits != 0) as u128),
             Val::Bool(_) | Val::Mask(_) => val,
             Val::Uniform(v) => {
-                let zero = self.is_zero(narrow(hold), v);
-                Val::Bool(self.f.int2(wavesim_x64::inst::Int2::Xor, width(Hold::W32), zero, 1))
+                let zero = self.is_zero(narrow(host_width), v);
+                Val::Bool(self.f.int2(wavesim_x64::inst::Int2::Xor, width(HostWidth::W32), zero, 1))
             }
             Val::Lanes(v) => {
                 let v = self.flush_pending(v);
-                let zero = self.is_zero(Hold::W32, v);
-                Val::Mask(self.bnot(Hold::W32, zero))
+                let zero = self.is_zero(HostWidth::W32, v);
+                Val::Mask(self.bnot(HostWidth::W32, zero))
             }
             Val::Wide(v) => {
-                let v = v.map(|v| self.is_zero(Hold::W64, v));
+                let v = v.map(|v| self.is_zero(HostWidth::W64, v));
                 let zero = self.low_words(v);
-                Val::Mask(self.bnot(Hold::W32, zero))
+                Val::Mask(self.bnot(HostWidth::W32, zero))
             }
         })
     }
@@ -82,35 +82,35 @@ impl Builder {
     pub fn mask(&mut self, cond: Val) -> R<V> {
         Ok(match cond {
             Val::Mask(v) => v,
-            Val::Const(bits) => self.splat_constant(Hold::W32, if bits != 0 { u64::MAX } else { 0 }),
+            Val::Const(bits) => self.splat_constant(HostWidth::W32, if bits != 0 { u64::MAX } else { 0 }),
             Val::Bool(v) => {
-                let v = self.ineg(Hold::W32, v);
-                self.broadcast(Hold::W32, v)
+                let v = self.ineg(HostWidth::W32, v);
+                self.broadcast(HostWidth::W32, v)
             }
             _ => return Err(Bug("a value that is not a boolean")),
         })
     }
 
     /// Zero-extends or truncates.
-    pub fn resize(&mut self, val: Val, from: Hold, to: Hold) -> R<Val> {
+    pub fn resize(&mut self, val: Val, from: HostWidth, to: HostWidth) -> R<Val> {
         if from == to {
             return Ok(val);
         }
         Ok(match (val, from, to) {
             (Val::Const(bits), ..) => Val::Const(bits & low_mask(to.bits())),
-            (Val::Bool(_) | Val::Mask(_), _, Hold::W32) => val,
+            (Val::Bool(_) | Val::Mask(_), _, HostWidth::W32) => val,
             (Val::Bool(_), ..) => val,
             // Values of at most 64 bits keep their representation in 128 bits.
-            (_, _, Hold::W128) => self.resize(val, from, Hold::W64)?,
-            (_, Hold::W128, Hold::W64) => val,
-            (Val::Uniform(v), _, Hold::W64) => {
+            (_, _, HostWidth::W128) => self.resize(val, from, HostWidth::W64)?,
+            (_, HostWidth::W128, HostWidth::W64) => val,
+            (Val::Uniform(v), _, HostWidth::W64) => {
                 self.zero_extended_ints.insert(v);
                 val
             }
-            (Val::Uniform(v), _, Hold::W32) => {
-                Val::Uniform(self.f.int1(Int1::ZeroExtend32, width(Hold::W32), v))
+            (Val::Uniform(v), _, HostWidth::W32) => {
+                Val::Uniform(self.f.int1(Int1::ZeroExtend32, width(HostWidth::W32), v))
             }
-            (Val::Wide(v), _, Hold::W32) => Val::Lanes(self.low_words(v)),
+            (Val::Wide(v), _, HostWidth::W32) => Val::Lanes(self.low_words(v)),
             (Val::Lanes(_) | Val::Mask(_), ..) => {
                 let v = self.lanes(val)?;
                 Val::Wide(self.extend(v, false))
@@ -119,45 +119,50 @@ impl Builder {
         })
     }
 
-    /// Applies a binary operation; `f` gets the holder of the elements.
+    /// Applies a binary operation; `f` gets the host width of the elements.
     pub fn binary_op(
         &mut self,
-        hold: Hold,
+        host_width: HostWidth,
         a: Val,
         b: Val,
-        mut f: impl FnMut(&mut Self, Hold, V, V) -> V,
+        mut f: impl FnMut(&mut Self, HostWidth, V, V) -> V,
     ) -> R<Val> {
-        let hold = narrow(hold);
+        let host_width = narrow(host_width);
         if !a.is_varying() && !b.is_varying() {
-            let (a, b) = (self.uniform(a, hold)?, self.uniform(b, hold)?);
-            return Ok(Val::Uniform(f(self, hold, a, b)));
+            let (a, b) = (self.uniform(a, host_width)?, self.uniform(b, host_width)?);
+            return Ok(Val::Uniform(f(self, host_width, a, b)));
         }
-        Ok(match hold {
-            Hold::W32 => {
+        Ok(match host_width {
+            HostWidth::W32 => {
                 let (a, b) = (self.lanes(a)?, self.lanes(b)?);
-                Val::Lanes(f(self, hold, a, b))
+                Val::Lanes(f(self, host_width, a, b))
             }
             _ => {
                 let (a, b) = (self.wide(a)?, self.wide(b)?);
-                Val::Wide([f(self, hold, a[0], b[0]), f(self, hold, a[1], b[1])])
+                Val::Wide([f(self, host_width, a[0], b[0]), f(self, host_width, a[1], b[1])])
             }
         })
     }
 
     /// Applies a unary operation.
-    pub fn unary_op(&mut self, hold: Hold, a: Val, mut f: impl FnMut(&mut Self, Hold, V) -> V) -> R<Val> {
-        self.binary_op(hold, a, a, |e, hold, a, _| f(e, hold, a))
+    pub fn unary_op(
+        &mut self,
+        host_width: HostWidth,
+        a: Val,
+        mut f: impl FnMut(&mut Self, HostWidth, V) -> V,
+    ) -> R<Val> {
+        self.binary_op(host_width, a, a, |e, host_width, a, _| f(e, host_width, a))
     }
 
     /// Compares two values.
     pub fn compare_op(
         &mut self,
-        hold: Hold,
+        host_width: HostWidth,
         a: Val,
         b: Val,
-        f: impl FnMut(&mut Self, Hold, V, V) -> V,
+        f: impl FnMut(&mut Self, HostWidth, V, V) -> V,
     ) -> R<Val> {
-        let v = self.binary_op(hold, a, b, f)?;
+        let v = self.binary_op(host_width, a, b, f)?;
         Ok(self.comparison_result(v))
     }
 
@@ -172,7 +177,7 @@ impl Builder {
     }
 
     /// Selects `a` where the condition holds, else `b`.
-    pub fn select(&mut self, cond: Val, hold: Hold, a: Val, b: Val) -> R<Val> {
+    pub fn select(&mut self, cond: Val, host_width: HostWidth, a: Val, b: Val) -> R<Val> {
         if let Val::Const(bits) = cond {
             return Ok(if bits != 0 { a } else { b });
         }
@@ -181,11 +186,11 @@ impl Builder {
         }
         // Booleans stay booleans.
         if let (
-            Hold::W32,
+            HostWidth::W32,
             Val::Mask(mask),
             Val::Mask(_) | Val::Const(0 | 1),
             Val::Mask(_) | Val::Const(0 | 1),
-        ) = (hold, cond, a, b)
+        ) = (host_width, cond, a, b)
         {
             let (a, b) = (self.mask(a)?, self.mask(b)?);
             return Ok(Val::Mask(self.f.blend(false, mask, a, b)));
@@ -199,12 +204,12 @@ impl Builder {
         };
         match cond {
             Val::Bool(cond) if !a.is_varying() && !b.is_varying() => {
-                self.binary_op(hold, a, b, |e, _, a, b| e.f.select(cond, a, b))
+                self.binary_op(host_width, a, b, |e, _, a, b| e.f.select(cond, a, b))
             }
             Val::Bool(_) | Val::Mask(_) => {
                 let mask = self.mask(cond)?;
-                Ok(match narrow(hold) {
-                    Hold::W32 => {
+                Ok(match narrow(host_width) {
+                    HostWidth::W32 => {
                         let zero = [a, b].map(|val| val == Val::Const(0));
                         let (a, b) = (self.lanes(a)?, self.lanes(b)?);
                         Val::Lanes(match (self.facts.comparisons.get(&mask), zero) {
@@ -212,8 +217,8 @@ impl Builder {
                                 let (greater, signed) = v;
                                 self.min_max_words(greater, signed, a, b)
                             }
-                            (_, [_, true]) => self.band(Hold::W32, mask, a),
-                            (_, [true, _]) => self.and_not(Hold::W32, mask, b),
+                            (_, [_, true]) => self.band(HostWidth::W32, mask, a),
+                            (_, [true, _]) => self.and_not(HostWidth::W32, mask, b),
                             _ => self.f.blend(false, mask, a, b),
                         })
                     }

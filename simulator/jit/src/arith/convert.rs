@@ -8,7 +8,7 @@ use crate::arith::float::{DOUBLE, Denormals, SINGLE};
 use crate::arith::half::Round;
 use crate::arith::val::Val;
 use crate::lowering::{LaneFunction, Shift};
-use isa_lower::ir::{Conversion, Hold};
+use isa_lower::ir::{Conversion, HostWidth};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Class, Inst, V};
 
@@ -53,10 +53,10 @@ impl Builder {
             Conversion::U32ToF64 => {
                 // Convert after subtracting half of the range, which is added again; both steps are exact.
                 let v = self.lanes(v)?;
-                let top = self.splat_constant(Hold::W32, 1 << 31);
-                let v = self.bxor(Hold::W32, v, top);
+                let top = self.splat_constant(HostWidth::W32, 1 << 31);
+                let v = self.bxor(HostWidth::W32, v, top);
                 let v = self.widen_halves(v, Code::VEX_Vcvtdq2pd_ymm_xmmm128);
-                let half = self.splat_constant(Hold::W64, HALF_RANGE);
+                let half = self.splat_constant(HostWidth::W64, HALF_RANGE);
                 Ok(Val::Wide(v.map(|v| self.f.rvm(DOUBLE.add, v, half, None))))
             }
             Conversion::F64ToI32 | Conversion::F64ToU32 => {
@@ -64,8 +64,8 @@ impl Builder {
                 let v = self.wide(v)?;
                 let v = v.map(|v| self.clamp_for_truncation(v, signed));
                 let v = self.narrow_halves(v, Code::VEX_Vcvttpd2dq_xmm_ymmm256);
-                let top = self.splat_constant(Hold::W32, 1 << 31);
-                Ok(Val::Lanes(if signed { v } else { self.bxor(Hold::W32, v, top) }))
+                let top = self.splat_constant(HostWidth::W32, 1 << 31);
+                Ok(Val::Lanes(if signed { v } else { self.bxor(HostWidth::W32, v, top) }))
             }
             Conversion::F32ToI16 | Conversion::F32ToU16 => {
                 let (least, most) =
@@ -73,11 +73,11 @@ impl Builder {
                 let v = self.float_op(keep, &SINGLE, [v], |e, [v]| {
                     let r = e.f32_to_i32(v);
                     let [least, most] =
-                        [least, most].map(|n: i32| e.splat_constant(Hold::W32, n as u32 as u64));
+                        [least, most].map(|n: i32| e.splat_constant(HostWidth::W32, n as u32 as u64));
                     let r = e.f.rvm(Code::VEX_Vpminsd_ymm_ymm_ymmm256, r, most, None);
                     e.f.rvm(Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, r, least, None)
                 })?;
-                self.op2(isa_lower::ir::Op2::And, Hold::W32, v, Val::Const(0xffff))
+                self.op2(isa_lower::ir::Op2::And, HostWidth::W32, v, Val::Const(0xffff))
             }
             Conversion::F16ToF32 => self.f16_as_f32(v),
             Conversion::F32ToF16 => self.round_to_f16(v, Round::Nearest),
@@ -111,13 +111,13 @@ impl Builder {
 
     /// Converts both halves of the word exactly, with one rounding in their sum.
     fn u32_to_f32(&mut self, v: V) -> V {
-        let hold = Hold::W32;
+        let host_width = HostWidth::W32;
         let [mask, at_low, at_high, less] =
-            [0xffff, 0x4b00_0000, 0x5300_0000, 0x5300_0080].map(|bits| self.splat_constant(hold, bits));
-        let low = self.band(hold, v, mask);
-        let low = self.bor(hold, low, at_low);
-        let high = self.shift_by(Shift::Right, hold, v, 16);
-        let high = self.bor(hold, high, at_high);
+            [0xffff, 0x4b00_0000, 0x5300_0000, 0x5300_0080].map(|bits| self.splat_constant(host_width, bits));
+        let low = self.band(host_width, v, mask);
+        let low = self.bor(host_width, low, at_low);
+        let high = self.shift_by(Shift::Right, host_width, v, 16);
+        let high = self.bor(host_width, high, at_high);
         let high = self.f.rvm(SINGLE.sub, high, less, None);
         let sum = self.f.rvm(SINGLE.add, high, low, None);
         self.facts.denormal_free.insert(sum);
@@ -126,31 +126,31 @@ impl Builder {
 
     /// Converts toward zero, saturating; NaN becomes 0.
     fn f32_to_i32(&mut self, v: V) -> V {
-        let hold = Hold::W32;
-        let limit = self.splat_constant(hold, 0x4f00_0000);
+        let host_width = HostWidth::W32;
+        let limit = self.splat_constant(host_width, 0x4f00_0000);
         let r = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, v, None);
         // The host returns the smallest number if the value does not fit.
         let above = self.f.rvm(SINGLE.compare, v, limit, Some(predicate::GREATER_OR_EQUAL));
-        let r = self.bxor(hold, r, above);
+        let r = self.bxor(host_width, r, above);
         let number = self.f.rvm(SINGLE.compare, v, v, Some(predicate::ORDERED));
-        self.band(hold, r, number)
+        self.band(host_width, r, number)
     }
 
     /// The same for unsigned numbers.
     fn f32_to_u32(&mut self, v: V) -> V {
-        let hold = Hold::W32;
+        let host_width = HostWidth::W32;
         let [zero, half, all, top] =
-            [0, 0x4f00_0000, 0x4f80_0000, 0x8000_0000].map(|bits| self.splat_constant(hold, bits));
+            [0, 0x4f00_0000, 0x4f80_0000, 0x8000_0000].map(|bits| self.splat_constant(host_width, bits));
         // NaN becomes zero, the second operand.
         let v = self.f.rvm(SINGLE.max, v, zero, None);
         let small = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, v, None);
         let rest = self.f.rvm(SINGLE.sub, v, half, None);
         let large = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, rest, None);
-        let large = self.bxor(hold, large, top);
+        let large = self.bxor(host_width, large, top);
         let is_large = self.f.rvm(SINGLE.compare, v, half, Some(predicate::GREATER_OR_EQUAL));
         let r = self.f.blend(false, is_large, large, small);
         let beyond = self.f.rvm(SINGLE.compare, v, all, Some(predicate::GREATER_OR_EQUAL));
-        self.bor(hold, r, beyond)
+        self.bor(host_width, r, beyond)
     }
 
     /// Returns the treatment of f32 denormals.
@@ -180,18 +180,18 @@ impl Builder {
     /// Clamps f64 for the host's truncation to a 32-bit integer; unsigned values are offset by -2^31. NaN
     /// becomes 0.
     fn clamp_for_truncation(&mut self, v: V, signed: bool) -> V {
-        let hold = Hold::W64;
+        let host_width = HostWidth::W64;
         let number = self.f.rvm(DOUBLE.compare, v, v, Some(predicate::ORDERED));
-        let v = self.band(hold, v, number);
+        let v = self.band(host_width, v, number);
         let (least, most) = if signed { (-2147483648.0, 2147483647.0) } else { (0.0, 4294967295.0f64) };
-        let [least, most] = [least, most].map(|bound: f64| self.splat_constant(hold, bound.to_bits()));
+        let [least, most] = [least, most].map(|bound: f64| self.splat_constant(host_width, bound.to_bits()));
         let v = self.f.rvm(DOUBLE.min, v, most, None);
         let v = self.f.rvm(DOUBLE.max, v, least, None);
         if signed {
             return v;
         }
         let v = self.f.rm(DOUBLE.round, v, Some(rounding::TO_ZERO));
-        let half = self.splat_constant(hold, HALF_RANGE);
+        let half = self.splat_constant(host_width, HALF_RANGE);
         self.f.rvm(DOUBLE.sub, v, half, None)
     }
 
@@ -223,7 +223,7 @@ impl Builder {
         const MARGIN: f32 = 1.0 / (1 << 18) as f32;
         let [minus_one, minus_half, minus_less, minus_more, sign] =
             [-1.0, -0.5, -0.5 + MARGIN / 2.0, -0.5 - MARGIN / 2.0, -0.0f32]
-                .map(|v| self.splat_constant(Hold::W32, v.to_bits().into()));
+                .map(|v| self.splat_constant(HostWidth::W32, v.to_bits().into()));
         let mul = |e: &mut Self, a, b| e.f.rvm(SINGLE.mul, a, b, None);
         let estimate = self.f.rm(Code::VEX_Vrsqrtps_ymm_ymmm256, x, None);
         let root = mul(self, x, estimate);
@@ -232,7 +232,7 @@ impl Builder {
         let y = self.f.fma(false, minus_half_estimate, minus_error, estimate);
         // x * y is the sum of `high` and `low`.
         let high = mul(self, x, y);
-        let minus_high = self.bxor(Hold::W32, high, sign);
+        let minus_high = self.bxor(HostWidth::W32, high, sign);
         let low = self.f.fma(false, x, y, minus_high);
         let minus_error = self.f.fma(false, high, y, minus_one);
         let minus_error = self.f.fma(false, low, y, minus_error);
@@ -244,7 +244,7 @@ impl Builder {
     }
 
     fn rsq_f32_by_f64(&mut self, x: V) -> V {
-        let one = self.splat_constant(Hold::W64, DOUBLE.one);
+        let one = self.splat_constant(HostWidth::W64, DOUBLE.one);
         let high = self.f.upper_half(x);
         let [low, high] = [x, high].map(|half| {
             let v = self.f.rm(Code::VEX_Vcvtps2pd_ymm_xmmm128, half, None);
@@ -293,14 +293,14 @@ impl Builder {
                 }
                 (rest, _) => {
                     let n = self.lanes(rest)?;
-                    let [least, below, most] =
-                        [-1022, -969, 1023].map(|n: i32| self.splat_constant(Hold::W32, n as u32 as u64));
-                    let less = self.icmp(wavesim_x64::inst::Cc::LtS, Hold::W32, n, least);
+                    let [least, below, most] = [-1022, -969, 1023]
+                        .map(|n: i32| self.splat_constant(HostWidth::W32, n as u32 as u64));
+                    let less = self.icmp(wavesim_x64::inst::Cc::LtS, HostWidth::W32, n, least);
                     let n = self.f.rvm(MIN_WORD, n, most, None);
                     Val::Lanes(self.f.blend(false, less, below, n))
                 }
             };
-            rest = self.op2(isa_lower::ir::Op2::Sub, Hold::W32, rest, part)?;
+            rest = self.op2(isa_lower::ir::Op2::Sub, HostWidth::W32, rest, part)?;
             let power = self.pow2(part)?;
             v = [0, 1].map(|k| self.f.rvm(DOUBLE.mul, v[k], power[k], None));
             if rest == Val::Const(0) {
@@ -317,20 +317,20 @@ impl Builder {
             return Ok(Val::Const((n as u32 as i32).clamp(-bound, bound) as u32 as u128));
         }
         let n = self.lanes(n)?;
-        let [least, most] = [-bound, bound].map(|n| self.splat_constant(Hold::W32, n as u32 as u64));
+        let [least, most] = [-bound, bound].map(|n| self.splat_constant(HostWidth::W32, n as u32 as u64));
         let n = self.f.rvm(MIN_WORD, n, most, None);
         Ok(Val::Lanes(self.f.rvm(MAX_WORD, n, least, None)))
     }
 
     /// Emits `2^n` as f64, for exponents of normal numbers.
     pub fn pow2(&mut self, n: Val) -> R<[V; 2]> {
-        let exponent = self.op2(isa_lower::ir::Op2::Add, Hold::W32, n, Val::Const(1023))?;
+        let exponent = self.op2(isa_lower::ir::Op2::Add, HostWidth::W32, n, Val::Const(1023))?;
         let exponent = match exponent {
             Val::Const(n) => Val::Const(n << 52),
             n => {
                 let n = self.lanes(n)?;
-                let high = self.shift_by(Shift::Left, Hold::W32, n, 20);
-                let low = self.splat_constant(Hold::W32, 0);
+                let high = self.shift_by(Shift::Left, HostWidth::W32, n, 20);
+                let low = self.splat_constant(HostWidth::W32, 0);
                 Val::Wide(self.join_words(low, high))
             }
         };

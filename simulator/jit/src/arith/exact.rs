@@ -9,7 +9,7 @@ use crate::arith::lane_calls::for_each_lane;
 use crate::arith::val::Val;
 use crate::frame::frame_offset;
 use crate::lowering::Shift;
-use isa_lower::ir::{Hold, Op2};
+use isa_lower::ir::{HostWidth, Op2};
 
 use crate::frame::{Frame, called};
 use wavesim_machine::exec::rt::{Keep, fma_ldexp_f64, rsq_f64, trig_preop_f64};
@@ -25,7 +25,7 @@ impl Builder {
         results: [V; 2],
         function: u64,
     ) -> [V; 2] {
-        let uncertain = self.bor(Hold::W64, uncertain[0], uncertain[1]);
+        let uncertain = self.bor(HostWidth::W64, uncertain[0], uncertain[1]);
         let certain = self.f.label();
         let out = results.map(|v| {
             let out = self.f.fresh(Class::Vec);
@@ -66,20 +66,20 @@ impl Builder {
 
     /// Emits `1 / sqrt(x)` of f64: the handler's error estimate for the quotient by the rounded root.
     pub fn rsq_f64(&mut self, a: Val) -> R<Val> {
-        let hold = Hold::W64;
+        let host_width = HostWidth::W64;
         let x = self.wide(a)?;
         let [one, half, tiny, sign, zero, infinity] =
             [DOUBLE.one, 0.5f64.to_bits(), (1023 - 95) << 52, 1 << 63, 0, DOUBLE.infinity]
-                .map(|bits| self.splat_constant(hold, bits));
+                .map(|bits| self.splat_constant(host_width, bits));
         let mut uncertain = Vec::new();
         let results = x.map(|x| {
             let (mul, add) = (DOUBLE.mul, DOUBLE.add);
             let root = self.f.rm(DOUBLE.sqrt, x, None);
             let y = self.f.rvm(DOUBLE.div, one, root, None);
             let high = self.f.rvm(mul, x, y, None);
-            let minus_high = self.bxor(hold, high, sign);
+            let minus_high = self.bxor(host_width, high, sign);
             let low = self.f.fma(true, x, y, minus_high);
-            let minus_low = self.bxor(hold, low, sign);
+            let minus_low = self.bxor(host_width, low, sign);
             let rest = self.f.fma(true, minus_high, y, one);
             let rest = self.f.fma(true, minus_low, y, rest);
             let half = self.f.rvm(mul, half, y, None);
@@ -93,8 +93,9 @@ impl Builder {
             let none = self.f.rvm(DOUBLE.compare, x, zero, Some(predicate::EQUAL));
             let far = self.f.rvm(DOUBLE.compare, x, infinity, Some(predicate::EQUAL));
             let nan = self.f.rvm(DOUBLE.compare, y, y, Some(predicate::UNORDERED));
-            let certain = [none, far, nan].into_iter().fold(equal, |all, mask| self.bor(hold, all, mask));
-            uncertain.push(self.bnot(hold, certain));
+            let certain =
+                [none, far, nan].into_iter().fold(equal, |all, mask| self.bor(host_width, all, mask));
+            uncertain.push(self.bnot(host_width, certain));
             self.f.blend(true, equal, least, y)
         });
         let function = exact_rsq_f64 as *const () as u64;
@@ -132,11 +133,11 @@ impl Builder {
         // > 600, every result is infinite or zero.
         let n = self.lanes(n)?;
         let [least, most, bias] =
-            [-600i32, 600, 1023].map(|n| self.splat_constant(Hold::W32, n as u32 as u64));
+            [-600i32, 600, 1023].map(|n| self.splat_constant(HostWidth::W32, n as u32 as u64));
         let n = self.f.rvm(Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, n, least, None);
         let n = self.f.rvm(Code::VEX_Vpminsd_ymm_ymm_ymmm256, n, most, None);
-        let n = self.iadd(Hold::W32, n, bias);
-        let scales = self.extend(n, false).map(|v| self.shift_by(Shift::Left, Hold::W64, v, 52));
+        let n = self.iadd(HostWidth::W32, n, bias);
+        let scales = self.extend(n, false).map(|v| self.shift_by(Shift::Left, HostWidth::W64, v, 52));
         let results = [0, 1].map(|k| {
             let sum = self.fma_round_to_odd(&DOUBLE, [terms[0][k], terms[1][k], terms[2][k]]);
             self.f.rvm(DOUBLE.mul, sum, scales[k], None)
@@ -152,25 +153,25 @@ impl Builder {
             self.float_op(Denormals::Keep, &DOUBLE, [a, b, c], |e, [a, b, c]| e.f.fma(true, a, b, c))?;
         let sum = self.wide(sum)?;
         let bits = self.high_words(sum);
-        let exponent = self.shift_by(Shift::Right, Hold::W32, bits, 20);
-        let field = self.splat_constant(Hold::W32, 0x7ff);
-        let exponent = self.band(Hold::W32, exponent, field);
+        let exponent = self.shift_by(Shift::Right, HostWidth::W32, bits, 20);
+        let field = self.splat_constant(HostWidth::W32, 0x7ff);
+        let exponent = self.band(HostWidth::W32, exponent, field);
         let words = self.lanes(n)?;
-        let scaled = self.iadd(Hold::W32, exponent, words);
+        let scaled = self.iadd(HostWidth::W32, exponent, words);
         // The exponent must be at least 2: a number with exponent 1 may be rounded from a denormal.
-        let [least, most] = [1, 0x7ff].map(|n| self.splat_constant(Hold::W32, n));
+        let [least, most] = [1, 0x7ff].map(|n| self.splat_constant(HostWidth::W32, n));
         let inside = [exponent, scaled].map(|v| {
-            let above = self.icmp(Cc::GtS, Hold::W32, v, least);
-            let below = self.icmp(Cc::GtS, Hold::W32, most, v);
-            self.band(Hold::W32, above, below)
+            let above = self.icmp(Cc::GtS, HostWidth::W32, v, least);
+            let below = self.icmp(Cc::GtS, HostWidth::W32, most, v);
+            self.band(HostWidth::W32, above, below)
         });
-        let certain = self.band(Hold::W32, inside[0], inside[1]);
-        let mut uncertain = self.bnot(Hold::W32, certain);
+        let certain = self.band(HostWidth::W32, inside[0], inside[1]);
+        let mut uncertain = self.bnot(HostWidth::W32, certain);
         if let Some(only) = only {
-            uncertain = self.band(Hold::W32, uncertain, only);
+            uncertain = self.band(HostWidth::W32, uncertain, only);
         }
-        let first = self.shift(Shift::Arithmetic, Hold::W32, n, Val::Const(1))?;
-        let second = self.op2(Op2::Sub, Hold::W32, n, first)?;
+        let first = self.shift(Shift::Arithmetic, HostWidth::W32, n, Val::Const(1))?;
+        let second = self.op2(Op2::Sub, HostWidth::W32, n, first)?;
         let mut results = sum;
         for n in [first, second] {
             let power = self.pow2(n)?;

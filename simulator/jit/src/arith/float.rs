@@ -9,14 +9,14 @@ use crate::arith::builder::{Bug, Builder, R};
 use crate::arith::ops::width;
 use crate::arith::val::{Val, narrow};
 use crate::lowering::{Arithmetic, FloatCompare, FloatFormat, Rounding};
-use isa_lower::ir::{FloatBits, Hold};
+use isa_lower::ir::{FloatBits, HostWidth};
 use isa_spec::pcode::ir::Ty;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Int2, V};
 
 /// The constants of a format, and the host's instructions for it.
 pub struct Format {
-    pub hold: Hold,
+    pub host_width: HostWidth,
     pub infinity: u64,
     pub quiet: u64,
     pub significand: u32,
@@ -34,7 +34,7 @@ pub struct Format {
 }
 
 pub const SINGLE: Format = Format {
-    hold: Hold::W32,
+    host_width: HostWidth::W32,
     infinity: 0x7f80_0000,
     quiet: 0x0040_0000,
     significand: 23,
@@ -51,7 +51,7 @@ pub const SINGLE: Format = Format {
     sqrt: Code::VEX_Vsqrtps_ymm_ymmm256,
 };
 pub const DOUBLE: Format = Format {
-    hold: Hold::W64,
+    host_width: HostWidth::W64,
     infinity: 0x7ff0 << 48,
     quiet: 8 << 48,
     significand: 52,
@@ -139,7 +139,7 @@ impl Builder {
         vals: &[Val],
     ) -> R<Val> {
         let (a, b) = (vals[0], vals.get(1).copied().unwrap_or(vals[0]));
-        let single = format.hold == Hold::W32;
+        let single = format.host_width == HostWidth::W32;
         let one = Val::Const(format.one as u128);
         let binary = |e: &mut Self, code: Code| {
             e.float_op(denormals, format, [a, b], |e, [a, b]| e.f.rvm(code, a, b, None))
@@ -186,7 +186,7 @@ impl Builder {
             return *found;
         }
         // Under DAZ, adding -0 turns a denormal into a zero and changes no other number.
-        let nothing = self.splat_constant(Hold::W32, 0x8000_0000);
+        let nothing = self.splat_constant(HostWidth::W32, 0x8000_0000);
         let out = self.f.rvm(SINGLE.add, v, nothing, None);
         self.facts.flushed.insert(v, out);
         self.facts.denormal_free.insert(out);
@@ -197,12 +197,12 @@ impl Builder {
     pub fn change_sign(&mut self, v: V, keep: u32, flip: u32) -> V {
         let mut out = v;
         if keep != u32::MAX {
-            let keep = self.splat_constant(Hold::W32, keep as u64);
-            out = self.band(Hold::W32, out, keep);
+            let keep = self.splat_constant(HostWidth::W32, keep as u64);
+            out = self.band(HostWidth::W32, out, keep);
         }
         if flip != 0 {
-            let flip = self.splat_constant(Hold::W32, flip as u64);
-            out = self.bxor(Hold::W32, out, flip);
+            let flip = self.splat_constant(HostWidth::W32, flip as u64);
+            out = self.bxor(HostWidth::W32, out, flip);
         }
         if self.facts.unflushed.contains(&v) {
             self.facts.unflushed.insert(out);
@@ -218,13 +218,13 @@ impl Builder {
         if let Some(found) = self.facts.flushed.get(&v) {
             return *found;
         }
-        let hold = Hold::W32;
+        let host_width = HostWidth::W32;
         let [exponent, zero, magnitude] =
-            [0x7f80_0000, 0, 0x7fff_ffff].map(|bits| self.splat_constant(hold, bits));
-        let exponent = self.band(hold, v, exponent);
-        let is_zero = self.icmp(Cc::Eq, hold, exponent, zero);
-        let dropped = self.band(hold, is_zero, magnitude);
-        let out = self.and_not(hold, dropped, v);
+            [0x7f80_0000, 0, 0x7fff_ffff].map(|bits| self.splat_constant(host_width, bits));
+        let exponent = self.band(host_width, v, exponent);
+        let is_zero = self.icmp(Cc::Eq, host_width, exponent, zero);
+        let dropped = self.band(host_width, is_zero, magnitude);
+        let out = self.and_not(host_width, dropped, v);
         self.facts.flushed.insert(v, out);
         self.facts.denormal_free.insert(out);
         out
@@ -264,7 +264,7 @@ impl Builder {
             e.float_result(denormals, r)
         };
         let varies = vals.iter().any(|v| v.is_varying()) || self.packet.is_some();
-        if narrow(format.hold) == Hold::W32 {
+        if narrow(format.host_width) == HostWidth::W32 {
             let mut v = Vec::with_capacity(N);
             for val in vals {
                 let val = match val {
@@ -289,14 +289,14 @@ impl Builder {
     }
 
     fn fma(&mut self, denormals: Denormals, format: &Format, args: [Val; 3]) -> R<Val> {
-        let wide = format.hold != Hold::W32;
+        let wide = format.host_width != HostWidth::W32;
         self.float_op(denormals, format, args, |e, [a, b, c]| e.f.fma(wide, a, b, c))
     }
 
     fn float_compare(&mut self, which: u8, denormals: Denormals, format: &Format, a: Val, b: Val) -> R<Val> {
         let mut masks = Vec::new();
         // The result of a comparison is not a float: it needs no flushing.
-        let single = format.hold == Hold::W32;
+        let single = format.host_width == HostWidth::W32;
         let varies = a.is_varying() || b.is_varying() || self.packet.is_some();
         self.float_sources(denormals, single, [a, b], |e, [a, b]| {
             masks.push(e.f.rvm(format.compare, a, b, Some(which)));
@@ -306,7 +306,7 @@ impl Builder {
             (Some(mask), None) if varies => Val::Mask(*mask),
             (Some(mask), None) => {
                 let bits = self.f.low_int(*mask);
-                Val::Bool(self.f.int2(Int2::And, width(Hold::W32), bits, 1))
+                Val::Bool(self.f.int2(Int2::And, width(HostWidth::W32), bits, 1))
             }
             _ => return Err(Bug("a comparison")),
         })
@@ -341,11 +341,11 @@ impl Builder {
             return self.f.rvm(format.compare, v, v, Some(predicate::UNORDERED));
         }
         let (magnitude, infinity) = (
-            self.constant_like(format.hold, !sign_bit(format), v),
-            self.constant_like(format.hold, format.infinity, v),
+            self.constant_like(format.host_width, !sign_bit(format), v),
+            self.constant_like(format.host_width, format.infinity, v),
         );
-        let v = self.band(format.hold, v, magnitude);
-        self.icmp(Cc::GtS, format.hold, v, infinity)
+        let v = self.band(format.host_width, v, magnitude);
+        self.icmp(Cc::GtS, format.host_width, v, infinity)
     }
 
     /// Emits a minimum or maximum, with -0 below +0 and the NaN rules of `exec::rt::float`.
@@ -358,33 +358,33 @@ impl Builder {
         a: Val,
         b: Val,
     ) -> R<Val> {
-        let hold = format.hold;
-        let wide = hold != Hold::W32;
+        let host_width = format.host_width;
+        let wide = host_width != HostWidth::W32;
         self.float_op(denormals, format, [a, b], |e, [a, b]| {
             let code = if less { format.min } else { format.max };
             // For two zeros, the host returns the second operand.
             let (p, q) = (e.f.rvm(code, a, b, None), e.f.rvm(code, b, a, None));
-            let number = if less { e.bor(hold, p, q) } else { e.band(hold, p, q) };
+            let number = if less { e.bor(host_width, p, q) } else { e.band(host_width, p, q) };
             let (nan_a, nan_b) = (e.is_nan(format, a), e.is_nan(format, b));
-            let quiet = e.splat_constant(hold, format.quiet);
-            let quiet_a = e.bor(hold, a, quiet);
+            let quiet = e.splat_constant(host_width, format.quiet);
+            let quiet_a = e.bor(host_width, a, quiet);
             let (of_a, of_b) = match nan_wins {
-                true => (quiet_a, e.bor(hold, b, quiet)),
+                true => (quiet_a, e.bor(host_width, b, quiet)),
                 false => (b, a),
             };
             let out = e.f.blend(wide, nan_b, of_b, number);
             let out = e.f.blend(wide, nan_a, of_a, out);
-            let both = e.band(hold, nan_a, nan_b);
+            let both = e.band(host_width, nan_a, nan_b);
             e.f.blend(wide, both, quiet_a, out)
         })
     }
 
     fn fract(&mut self, denormals: Denormals, format: &Format, a: Val) -> R<Val> {
         self.float_op(denormals, format, [a], |e, [x]| {
-            let wide = format.hold != Hold::W32;
+            let wide = format.host_width != HostWidth::W32;
             let below = e.f.rm(format.round, x, Some(rounding::DOWN));
             let mut r = e.f.rvm(format.sub, x, below, None);
-            let [most, zero] = [format.below_one, 0].map(|bits| e.splat_constant(format.hold, bits));
+            let [most, zero] = [format.below_one, 0].map(|bits| e.splat_constant(format.host_width, bits));
             let beyond = e.f.rvm(format.compare, r, most, Some(predicate::GREATER));
             if !wide {
                 // A zero is positive.
@@ -395,40 +395,41 @@ impl Builder {
         })
     }
 
-    pub fn float_bits(&mut self, op: FloatBits, ty: Ty, hold: Hold, v: Val) -> R<Val> {
+    pub fn float_bits(&mut self, op: FloatBits, ty: Ty, host_width: HostWidth, v: Val) -> R<Val> {
         let format = match ty {
             Ty::F32 => &SINGLE,
             Ty::F64 => &DOUBLE,
             Ty::F16 => return self.float_bits_f16(op, v),
             _ => return Err(Bug("a float format")),
         };
-        debug_assert_eq!(format.hold, hold);
+        debug_assert_eq!(format.host_width, host_width);
         match op {
-            FloatBits::IsNan => self.compare_op(hold, v, v, |e, _, v, _| e.is_nan(format, v)),
+            FloatBits::IsNan => self.compare_op(host_width, v, v, |e, _, v, _| e.is_nan(format, v)),
             FloatBits::IsSignalNan | FloatBits::IsQuietNan => {
                 let quiet = op == FloatBits::IsQuietNan;
-                self.compare_op(hold, v, v, |e, hold, v, _| {
+                self.compare_op(host_width, v, v, |e, host_width, v, _| {
                     let nan = e.is_nan(format, v);
-                    let (bit, zero) = (e.constant_like(hold, format.quiet, v), e.constant_like(hold, 0, v));
-                    let bit = e.band(hold, v, bit);
+                    let (bit, zero) =
+                        (e.constant_like(host_width, format.quiet, v), e.constant_like(host_width, 0, v));
+                    let bit = e.band(host_width, v, bit);
                     let cc = if quiet { Cc::Ne } else { Cc::Eq };
-                    let has = e.icmp(cc, hold, bit, zero);
-                    e.band(hold, nan, has)
+                    let has = e.icmp(cc, host_width, bit, zero);
+                    e.band(host_width, nan, has)
                 })
             }
-            FloatBits::Quiet => self.unary_op(hold, v, |e, hold, v| {
+            FloatBits::Quiet => self.unary_op(host_width, v, |e, host_width, v| {
                 let nan = e.is_nan(format, v);
-                let bit = e.constant_like(hold, format.quiet, v);
-                let quiet = e.bor(hold, v, bit);
-                e.select_same_class(hold, nan, quiet, v)
+                let bit = e.constant_like(host_width, format.quiet, v);
+                let quiet = e.bor(host_width, v, bit);
+                e.select_same_class(host_width, nan, quiet, v)
             }),
             FloatBits::Exponent => {
-                let exponent = self.unary_op(hold, v, |e, hold, v| {
-                    let magnitude = e.constant_like(hold, !sign_bit(format), v);
-                    let v = e.band(hold, v, magnitude);
-                    e.shift_by(crate::lowering::Shift::Right, hold, v, format.significand)
+                let exponent = self.unary_op(host_width, v, |e, host_width, v| {
+                    let magnitude = e.constant_like(host_width, !sign_bit(format), v);
+                    let v = e.band(host_width, v, magnitude);
+                    e.shift_by(crate::lowering::Shift::Right, host_width, v, format.significand)
                 })?;
-                self.resize(exponent, hold, Hold::W32)
+                self.resize(exponent, host_width, HostWidth::W32)
             }
         }
     }
@@ -436,5 +437,5 @@ impl Builder {
 
 /// Returns the sign bit of a format as an integer of its width.
 fn sign_bit(format: &Format) -> u64 {
-    1 << (format.hold.bits() - 1)
+    1 << (format.host_width.bits() - 1)
 }

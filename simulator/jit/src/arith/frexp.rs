@@ -5,7 +5,7 @@ use crate::arith::float::Denormals;
 use crate::arith::float::Format;
 use crate::arith::val::Val;
 use crate::lowering::Shift;
-use isa_lower::ir::Hold;
+use isa_lower::ir::HostWidth;
 use wavesim_x64::inst::{Cc, V};
 
 /// The power of two that makes any denormal normal.
@@ -28,16 +28,16 @@ impl Builder {
     /// returned as they are.
     pub fn frexp_mantissa(&mut self, format: &Format, denormals: Denormals, a: Val) -> R<Val> {
         self.map_float_bits(format, denormals, a, |e, x| {
-            let (hold, significand) = (format.hold, format.significand);
+            let (host_width, significand) = (format.host_width, format.significand);
             let taken = e.decompose(format, x);
-            let exponent = e.splat_constant(hold, format.infinity);
-            let half = e.splat_constant(hold, format.one - (1 << significand));
-            let rest = e.and_not(hold, exponent, taken.normal);
-            let made = e.bor(hold, rest, half);
-            let quiet = e.splat_constant(hold, format.quiet);
-            let quiet = e.bor(hold, taken.x, quiet);
+            let exponent = e.splat_constant(host_width, format.infinity);
+            let half = e.splat_constant(host_width, format.one - (1 << significand));
+            let rest = e.and_not(host_width, exponent, taken.normal);
+            let made = e.bor(host_width, rest, half);
+            let quiet = e.splat_constant(host_width, format.quiet);
+            let quiet = e.bor(host_width, taken.x, quiet);
             let nan = e.is_nan(format, taken.x);
-            let wide = hold != Hold::W32;
+            let wide = host_width != HostWidth::W32;
             let own = e.f.blend(wide, nan, quiet, taken.x);
             let made = e.f.blend(wide, taken.special, own, made);
             if !wide {
@@ -50,19 +50,19 @@ impl Builder {
     /// Emits the matching exponent, in 32 bits; 0 for zero, infinity and NaN.
     pub fn frexp_exponent(&mut self, format: &Format, denormals: Denormals, a: Val) -> R<Val> {
         let v = self.map_float_bits(format, denormals, a, |e, x| {
-            let (hold, significand) = (format.hold, format.significand);
+            let (host_width, significand) = (format.host_width, format.significand);
             let taken = e.decompose(format, x);
-            let exponent = e.splat_constant(hold, format.infinity);
-            let field = e.band(hold, taken.normal, exponent);
-            let field = e.shift_by(Shift::Right, hold, field, significand);
-            let bias = e.splat_constant(hold, (format.one >> significand) - 1);
-            let number = e.isub(hold, field, bias);
-            let powers = e.splat_constant(hold, SCALE_EXPONENT);
-            let powers = e.band(hold, taken.denormal, powers);
-            let number = e.isub(hold, number, powers);
-            e.and_not(hold, taken.special, number)
+            let exponent = e.splat_constant(host_width, format.infinity);
+            let field = e.band(host_width, taken.normal, exponent);
+            let field = e.shift_by(Shift::Right, host_width, field, significand);
+            let bias = e.splat_constant(host_width, (format.one >> significand) - 1);
+            let number = e.isub(host_width, field, bias);
+            let powers = e.splat_constant(host_width, SCALE_EXPONENT);
+            let powers = e.band(host_width, taken.denormal, powers);
+            let number = e.isub(host_width, number, powers);
+            e.and_not(host_width, taken.special, number)
         })?;
-        self.resize(v, format.hold, Hold::W32)
+        self.resize(v, format.host_width, HostWidth::W32)
     }
 
     /// Applies a function to the bits of lanes.
@@ -73,7 +73,7 @@ impl Builder {
         a: Val,
         mut f: impl FnMut(&mut Self, V) -> V,
     ) -> R<Val> {
-        if format.hold != Hold::W32 {
+        if format.host_width != HostWidth::W32 {
             let v = self.wide(a)?;
             return Ok(Val::Wide(v.map(|v| f(self, v))));
         }
@@ -83,19 +83,19 @@ impl Builder {
     }
 
     fn decompose(&mut self, format: &Format, x: V) -> Decomposed {
-        let (hold, wide) = (format.hold, format.hold != Hold::W32);
-        let [exponent, zero] = [format.infinity, 0].map(|bits| self.splat_constant(hold, bits));
-        let field = self.band(hold, x, exponent);
-        let least = self.icmp(Cc::Eq, hold, field, zero);
-        let most = self.icmp(Cc::Eq, hold, field, exponent);
-        let sign = self.splat_constant(hold, 1 << (hold.bits() - 1));
-        let magnitude = self.and_not(hold, sign, x);
-        let none = self.icmp(Cc::Eq, hold, magnitude, zero);
-        let power = self.splat_constant(hold, format.one + (SCALE_EXPONENT << format.significand));
+        let (host_width, wide) = (format.host_width, format.host_width != HostWidth::W32);
+        let [exponent, zero] = [format.infinity, 0].map(|bits| self.splat_constant(host_width, bits));
+        let field = self.band(host_width, x, exponent);
+        let least = self.icmp(Cc::Eq, host_width, field, zero);
+        let most = self.icmp(Cc::Eq, host_width, field, exponent);
+        let sign = self.splat_constant(host_width, 1 << (host_width.bits() - 1));
+        let magnitude = self.and_not(host_width, sign, x);
+        let none = self.icmp(Cc::Eq, host_width, magnitude, zero);
+        let power = self.splat_constant(host_width, format.one + (SCALE_EXPONENT << format.significand));
         // With DAZ set, there are no denormals to scale.
         let scaled = self.f.rvm(format.mul, x, power, None);
         let normal = self.f.blend(wide, least, scaled, x);
-        let special = self.bor(hold, most, none);
+        let special = self.bor(host_width, most, none);
         Decomposed { x, normal, denormal: least, special }
     }
 }

@@ -9,7 +9,7 @@ use crate::arith::float::predicate;
 use crate::arith::float::{Denormals, SINGLE};
 use crate::arith::val::Val;
 use crate::lowering::{Arithmetic, Shift};
-use isa_lower::ir::{FloatBits, Hold, Op2};
+use isa_lower::ir::{FloatBits, HostWidth, Op2};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, V};
 
@@ -44,7 +44,8 @@ impl Builder {
                 e.fma_round_to_odd(&SINGLE, v)
             })?,
             Arithmetic::Rsq => self.float_op(keep, &SINGLE, [vals[0]], |e, [v]| {
-                let (one, root) = (e.splat_constant(Hold::W32, SINGLE.one), e.f.rm(SINGLE.sqrt, v, None));
+                let (one, root) =
+                    (e.splat_constant(HostWidth::W32, SINGLE.one), e.f.rm(SINGLE.sqrt, v, None));
                 e.f.rvm(SINGLE.div, one, root, None)
             })?,
             _ => self.float_in_format(op, &SINGLE, [keep; 2], &vals)?,
@@ -55,36 +56,36 @@ impl Builder {
             return Ok(Val::Lanes(half));
         }
         // The result may have been rounded up to one.
-        let [one, most] = [ONE, BELOW_ONE].map(|bits| self.splat_constant(Hold::W32, bits));
-        let is_one = self.icmp(Cc::Eq, Hold::W32, half, one);
+        let [one, most] = [ONE, BELOW_ONE].map(|bits| self.splat_constant(HostWidth::W32, bits));
+        let is_one = self.icmp(Cc::Eq, HostWidth::W32, half, one);
         Ok(Val::Lanes(self.f.blend(false, is_one, most, half)))
     }
 
     /// Emits `a * b + c`, rounded to odd; the product must be exact. Rounding the result again gives the
     /// correctly rounded sum.
     pub fn fma_round_to_odd(&mut self, format: &Format, [a, b, c]: [V; 3]) -> V {
-        let hold = format.hold;
+        let host_width = format.host_width;
         let product = self.f.rvm(format.mul, a, b, None);
         // Equals the sum of product and addend, but for NaNs: those of `c` have precedence over that of an invalid
         // product.
-        let sum = self.f.fma(hold != Hold::W32, a, b, c);
+        let sum = self.f.fma(host_width != HostWidth::W32, a, b, c);
         // The exact rounding error of the sum.
         let of_c = self.f.rvm(format.sub, sum, product, None);
         let of_product = self.f.rvm(format.sub, sum, of_c, None);
         let [first, second] =
             [(product, of_product), (c, of_c)].map(|(a, b)| self.f.rvm(format.sub, a, b, None));
         let lost = self.f.rvm(format.add, first, second, None);
-        let [zero, one] = [0, 1].map(|bits| self.splat_constant(hold, bits));
+        let [zero, one] = [0, 1].map(|bits| self.splat_constant(host_width, bits));
         let [below, negative] =
             [lost, sum].map(|v| self.f.rvm(format.compare, v, zero, Some(predicate::LESS)));
-        let inward = self.bxor(hold, below, negative);
-        let step = self.bor(hold, inward, one);
-        let odd = self.iadd(hold, sum, step);
+        let inward = self.bxor(host_width, below, negative);
+        let step = self.bor(host_width, inward, one);
+        let odd = self.iadd(host_width, sum, step);
         let inexact = self.f.rvm(format.compare, lost, zero, Some(predicate::LESS_OR_GREATER));
-        let last = self.band(hold, sum, one);
-        let even = self.is_zero(hold, last);
-        let moves = self.band(hold, inexact, even);
-        self.f.blend(hold != Hold::W32, moves, odd, sum)
+        let last = self.band(host_width, sum, one);
+        let even = self.is_zero(host_width, last);
+        let moves = self.band(host_width, inexact, even);
+        self.f.blend(host_width != HostWidth::W32, moves, odd, sum)
     }
 
     /// Converts f16 in the low halves of words, whose high halves are zero, to f32. Signalling NaNs become
@@ -115,17 +116,17 @@ impl Builder {
 
     /// Inserts a 16-bit result into the high or low half of a register and keeps the other half.
     pub fn insert_half(&mut self, old: V, v: Val, high: bool) -> R<V> {
-        let hold = Hold::W32;
-        let half = self.op2(Op2::And, hold, v, Val::Const(0xffff))?;
+        let host_width = HostWidth::W32;
+        let half = self.op2(Op2::And, host_width, v, Val::Const(0xffff))?;
         let half = self.lanes(half)?;
         let (own, rest) = match high {
             false => (half, 0xffff_0000),
-            true => (self.shift_by(Shift::Left, hold, half, 16), 0xffff),
+            true => (self.shift_by(Shift::Left, host_width, half, 16), 0xffff),
         };
         let old = self.flush_pending(old);
-        let kept = self.op2(Op2::And, hold, Val::Lanes(old), Val::Const(rest))?;
+        let kept = self.op2(Op2::And, host_width, Val::Lanes(old), Val::Const(rest))?;
         let kept = self.lanes(kept)?;
-        let register = self.bor(hold, kept, own);
+        let register = self.bor(host_width, kept, own);
         if !high {
             self.facts.low_halves.insert(register, half);
         }
@@ -146,12 +147,12 @@ impl Builder {
 
     /// Converts 16-bit integers to f16.
     pub fn i16_to_f16(&mut self, v: Val, signed: bool) -> R<Val> {
-        let hold = Hold::W32;
-        let v = self.op2(Op2::And, hold, v, Val::Const(0xffff))?;
+        let host_width = HostWidth::W32;
+        let v = self.op2(Op2::And, host_width, v, Val::Const(0xffff))?;
         let mut v = self.lanes(v)?;
         if signed {
-            v = self.shift_by(Shift::Left, hold, v, 16);
-            v = self.shift_by(Shift::Arithmetic, hold, v, 16);
+            v = self.shift_by(Shift::Left, host_width, v, 16);
+            v = self.shift_by(Shift::Arithmetic, host_width, v, 16);
         }
         let single = self.float_op(Denormals::Keep, &SINGLE, [Val::Lanes(v)], |e, [v]| {
             e.f.rm(Code::VEX_Vcvtdq2ps_ymm_ymmm256, v, None)
@@ -162,34 +163,35 @@ impl Builder {
 
     /// Tests the bits of f16 in the low halves of words, whose high halves are zero.
     pub fn float_bits_f16(&mut self, op: FloatBits, v: Val) -> R<Val> {
-        let hold = Hold::W32;
+        let host_width = HostWidth::W32;
         let nan = |e: &mut Self, v: V| {
             let (magnitude, infinity) =
-                (e.constant_like(hold, 0x7fff, v), e.constant_like(hold, INFINITY, v));
-            let v = e.band(hold, v, magnitude);
-            e.icmp(Cc::GtS, hold, v, infinity)
+                (e.constant_like(host_width, 0x7fff, v), e.constant_like(host_width, INFINITY, v));
+            let v = e.band(host_width, v, magnitude);
+            e.icmp(Cc::GtS, host_width, v, infinity)
         };
         match op {
-            FloatBits::IsNan => self.compare_op(hold, v, v, |e, _, v, _| nan(e, v)),
+            FloatBits::IsNan => self.compare_op(host_width, v, v, |e, _, v, _| nan(e, v)),
             FloatBits::IsSignalNan | FloatBits::IsQuietNan => {
                 let cc = if op == FloatBits::IsQuietNan { Cc::Ne } else { Cc::Eq };
-                self.compare_op(hold, v, v, |e, hold, v, _| {
+                self.compare_op(host_width, v, v, |e, host_width, v, _| {
                     let nan = nan(e, v);
-                    let (bit, zero) = (e.constant_like(hold, QUIET, v), e.constant_like(hold, 0, v));
-                    let bit = e.band(hold, v, bit);
-                    let has = e.icmp(cc, hold, bit, zero);
-                    e.band(hold, nan, has)
+                    let (bit, zero) =
+                        (e.constant_like(host_width, QUIET, v), e.constant_like(host_width, 0, v));
+                    let bit = e.band(host_width, v, bit);
+                    let has = e.icmp(cc, host_width, bit, zero);
+                    e.band(host_width, nan, has)
                 })
             }
-            FloatBits::Quiet => self.unary_op(hold, v, |e, hold, v| {
+            FloatBits::Quiet => self.unary_op(host_width, v, |e, host_width, v| {
                 let nan = nan(e, v);
-                let bit = e.constant_like(hold, QUIET, v);
-                let quiet = e.bor(hold, v, bit);
-                e.select_same_class(hold, nan, quiet, v)
+                let bit = e.constant_like(host_width, QUIET, v);
+                let quiet = e.bor(host_width, v, bit);
+                e.select_same_class(host_width, nan, quiet, v)
             }),
             FloatBits::Exponent => {
-                let v = self.op2(Op2::And, hold, v, Val::Const(0x7fff))?;
-                self.shift(Shift::Right, hold, v, Val::Const(10))
+                let v = self.op2(Op2::And, host_width, v, Val::Const(0x7fff))?;
+                self.shift(Shift::Right, host_width, v, Val::Const(10))
             }
         }
     }

@@ -5,72 +5,73 @@ use crate::arith::facts::KnownBits;
 use crate::arith::ops::width;
 use crate::arith::val::{Val, low_mask};
 use crate::lowering::Shift;
-use isa_lower::ir::{Hold, Op1, Op2};
+use isa_lower::ir::{HostWidth, Op1, Op2};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Int2, V};
 
 impl Builder {
-    /// Sign-extends the low `width` bits within a holder.
-    pub fn signed(&mut self, v: Val, hold: Hold, width: u32) -> R<Val> {
-        let above = hold.bits() - width;
+    /// Sign-extends the low `width` bits to a host width.
+    pub fn signed(&mut self, v: Val, host_width: HostWidth, width: u32) -> R<Val> {
+        let above = host_width.bits() - width;
         if above == 0 {
             return Ok(match v {
-                Val::Bool(_) => Val::Uniform(self.uniform(v, hold)?),
+                Val::Bool(_) => Val::Uniform(self.uniform(v, host_width)?),
                 Val::Mask(_) => Val::Lanes(self.lanes(v)?),
                 v => v,
             });
         }
-        let up = self.shift(Shift::Left, hold, v, Val::Const(above as u128))?;
-        self.shift(Shift::Arithmetic, hold, up, Val::Const(above as u128))
+        let up = self.shift(Shift::Left, host_width, v, Val::Const(above as u128))?;
+        self.shift(Shift::Arithmetic, host_width, up, Val::Const(above as u128))
     }
 
-    pub fn op1(&mut self, op: Op1, hold: Hold, v: Val) -> R<Val> {
-        if hold == Hold::W128 {
+    pub fn op1(&mut self, op: Op1, host_width: HostWidth, v: Val) -> R<Val> {
+        if host_width == HostWidth::W128 {
             return Err(Bug("128 bits"));
         }
-        let bits = hold.bits();
+        let bits = host_width.bits();
         let result = match op {
             Op1::Not => match v {
                 Val::Const(v) => return Ok(Val::Const(!v & low_mask(bits))),
-                v => return self.unary_op(hold, v, |e, hold, v| e.bnot(hold, v)),
+                v => return self.unary_op(host_width, v, |e, host_width, v| e.bnot(host_width, v)),
             },
             Op1::Neg => match v {
                 Val::Const(v) => return Ok(Val::Const(v.wrapping_neg() & low_mask(bits))),
-                v => return self.unary_op(hold, v, |e, hold, v| e.ineg(hold, v)),
+                v => return self.unary_op(host_width, v, |e, host_width, v| e.ineg(host_width, v)),
             },
             Op1::IsZero => {
-                return match self.boolean(v, hold)? {
+                return match self.boolean(v, host_width)? {
                     Val::Const(bits) => Ok(Val::Const((bits == 0) as u128)),
-                    Val::Bool(v) => Ok(Val::Bool(self.f.int2(Int2::Xor, width(Hold::W32), v, 1))),
-                    Val::Mask(v) => Ok(Val::Mask(self.bnot(Hold::W32, v))),
+                    Val::Bool(v) => Ok(Val::Bool(self.f.int2(Int2::Xor, width(HostWidth::W32), v, 1))),
+                    Val::Mask(v) => Ok(Val::Mask(self.bnot(HostWidth::W32, v))),
                     _ => Err(Bug("a value that is not a boolean")),
                 };
             }
-            Op1::CountOnes => self.unary_op(hold, v, |e, hold, v| e.count_ones(hold, v))?,
+            Op1::CountOnes => self.unary_op(host_width, v, |e, host_width, v| e.count_ones(host_width, v))?,
             Op1::LeadingZeros { width } => {
                 let more = (bits - width) as u64;
-                self.unary_op(hold, v, |e, hold, v| {
-                    let n = e.leading_zeros(hold, v);
-                    let more = e.constant_like(hold, more, n);
-                    e.isub(hold, n, more)
+                self.unary_op(host_width, v, |e, host_width, v| {
+                    let n = e.leading_zeros(host_width, v);
+                    let more = e.constant_like(host_width, more, n);
+                    e.isub(host_width, n, more)
                 })?
             }
-            Op1::TrailingZeros { width } => self.unary_op(hold, v, |e, hold, v| {
-                let n = e.trailing_zeros(hold, v);
-                let most = e.constant_like(hold, width as u64, n);
+            Op1::TrailingZeros { width } => self.unary_op(host_width, v, |e, host_width, v| {
+                let n = e.trailing_zeros(host_width, v);
+                let most = e.constant_like(host_width, width as u64, n);
                 e.umin(n, most)
             })?,
             Op1::ReverseBits { width } => {
-                let reversed = self.unary_op(hold, v, |e, hold, v| e.reverse_bits(hold, v))?;
-                return self.shift(Shift::Right, hold, reversed, Val::Const((bits - width) as u128));
+                let reversed =
+                    self.unary_op(host_width, v, |e, host_width, v| e.reverse_bits(host_width, v))?;
+                return self.shift(Shift::Right, host_width, reversed, Val::Const((bits - width) as u128));
             }
         };
         // Counts have 32 bits.
-        self.resize(result, hold, Hold::W32)
+        self.resize(result, host_width, HostWidth::W32)
     }
 
-    pub fn op2(&mut self, op: Op2, hold: Hold, a: Val, b: Val) -> R<Val> {
-        let all = low_mask(hold.bits());
+    pub fn op2(&mut self, op: Op2, host_width: HostWidth, a: Val, b: Val) -> R<Val> {
+        let all = low_mask(host_width.bits());
         let bitwise = matches!(op, Op2::And | Op2::Or | Op2::Xor);
         match (op, a, b) {
             (_, Val::Const(a), Val::Const(b)) => {
@@ -93,21 +94,21 @@ impl Builder {
             (Op2::And, a @ (Val::Bool(_) | Val::Mask(_)), Val::Const(m)) if m & 1 == 1 => return Ok(a),
             (_, Val::Mask(a), Val::Mask(b)) if bitwise => {
                 return Ok(Val::Mask(match op {
-                    Op2::And => self.band(Hold::W32, a, b),
-                    Op2::Or => self.bor(Hold::W32, a, b),
-                    _ => self.bxor(Hold::W32, a, b),
+                    Op2::And => self.band(HostWidth::W32, a, b),
+                    Op2::Or => self.bor(HostWidth::W32, a, b),
+                    _ => self.bxor(HostWidth::W32, a, b),
                 }));
             }
             _ => {}
         }
         // Of 128-bit values, only 64 bits are represented; operations that carry into higher bits are not
         // compiled, except for one carry of a sum.
-        if hold == Hold::W128 && !bitwise {
+        if host_width == HostWidth::W128 && !bitwise {
             return self.wide_sum(op, a, b);
         }
         let mut result = KnownBits::default();
-        if let (Hold::W32, true, (Val::Lanes(v), Val::Const(bits)) | (Val::Const(bits), Val::Lanes(v))) =
-            (hold, bitwise, (a, b))
+        if let (HostWidth::W32, true, (Val::Lanes(v), Val::Const(bits)) | (Val::Const(bits), Val::Lanes(v))) =
+            (host_width, bitwise, (a, b))
         {
             let v = self.flush_pending(v);
             if let (Op2::And, 0xffff, Some(half)) = (op, bits, self.facts.low_halves.get(&v)) {
@@ -119,20 +120,21 @@ impl Builder {
             }
         }
         let repeated = self.unrolling && !a.is_varying() && !b.is_varying();
-        let same = |done: &&(Op2, Hold, [Val; 2], Val)| (done.0, done.1, done.2) == (op, hold, [a, b]);
+        let same =
+            |done: &&(Op2, HostWidth, [Val; 2], Val)| (done.0, done.1, done.2) == (op, host_width, [a, b]);
         if let Some((.., done)) = self.memo.iter().find(same) {
             return Ok(*done);
         }
-        let val = self.binary_op(hold, a, b, |e, hold, a, b| match op {
-            Op2::Add => e.iadd(hold, a, b),
-            Op2::Sub => e.isub(hold, a, b),
-            Op2::Mul => e.imul(hold, a, b),
-            Op2::And => e.band(hold, a, b),
-            Op2::Or => e.bor(hold, a, b),
-            Op2::Xor => e.bxor(hold, a, b),
+        let val = self.binary_op(host_width, a, b, |e, host_width, a, b| match op {
+            Op2::Add => e.iadd(host_width, a, b),
+            Op2::Sub => e.isub(host_width, a, b),
+            Op2::Mul => e.imul(host_width, a, b),
+            Op2::And => e.band(host_width, a, b),
+            Op2::Or => e.bor(host_width, a, b),
+            Op2::Xor => e.bxor(host_width, a, b),
         })?;
         if repeated {
-            self.memo.push((op, hold, [a, b], val));
+            self.memo.push((op, host_width, [a, b], val));
         }
         if let (Op2::Add, Val::Lanes(sum), (Val::Lanes(v), one) | (one, Val::Lanes(v))) = (op, val, (a, b))
             && !one.is_varying()
@@ -155,12 +157,12 @@ impl Builder {
             }
             (Val::Bool(a), Val::Bool(b)) => {
                 let op = if and { Int2::And } else { Int2::Or };
-                return Ok(Val::Bool(self.f.int2(op, width(Hold::W32), a, b)));
+                return Ok(Val::Bool(self.f.int2(op, width(HostWidth::W32), a, b)));
             }
             _ => {}
         }
         let (a, b) = (self.mask(a)?, self.mask(b)?);
-        Ok(Val::Mask(if and { self.band(Hold::W32, a, b) } else { self.bor(Hold::W32, a, b) }))
+        Ok(Val::Mask(if and { self.band(HostWidth::W32, a, b) } else { self.bor(HostWidth::W32, a, b) }))
     }
 }
 
@@ -189,32 +191,32 @@ impl Builder {
     /// Records a 64-bit sum of words as its low word and the mask of lanes with a carry. The sum itself is
     /// emitted, too; it is dead code unless other bits of it are used.
     pub fn record_sum(&mut self, sum: [V; 2], a: Val, b: Val) -> R<()> {
-        let hold = Hold::W32;
+        let host_width = HostWidth::W32;
         let (a, b) = (self.term(a)?, self.term(b)?);
         let (low, carry) = match (a, b) {
             (Some(Term::Word(a)), Some(Term::Word(b))) => {
-                let low = self.iadd(hold, a, b);
+                let low = self.iadd(host_width, a, b);
                 // The sum can be compared with either term. A loop-invariant term is cheaper.
                 let than = if self.f.is_outside_loop(b) { b } else { a };
-                let sign = self.splat_constant(hold, 1 << 31);
+                let sign = self.splat_constant(host_width, 1 << 31);
                 let carry = if self.f.is_outside_loop(than) {
-                    let (x, y) = (self.bxor(hold, than, sign), self.bxor(hold, low, sign));
-                    self.icmp(Cc::GtS, hold, x, y)
+                    let (x, y) = (self.bxor(host_width, than, sign), self.bxor(host_width, low, sign));
+                    self.icmp(Cc::GtS, host_width, x, y)
                 } else {
-                    self.icmp(Cc::LtU, hold, low, than)
+                    self.icmp(Cc::LtU, host_width, low, than)
                 };
                 (low, carry)
             }
             (Some(Term::Sum { low, carry }), Some(Term::Bit(mask)))
             | (Some(Term::Bit(mask)), Some(Term::Sum { low, carry })) => {
-                let low = self.isub(hold, low, mask);
-                let none = self.is_zero(hold, low);
-                let beyond = self.band(hold, none, mask);
-                (low, self.bor(hold, carry, beyond))
+                let low = self.isub(host_width, low, mask);
+                let none = self.is_zero(host_width, low);
+                let beyond = self.band(host_width, none, mask);
+                (low, self.bor(host_width, carry, beyond))
             }
             _ => return Ok(()),
         };
-        let one = self.shift_by(Shift::Right, hold, carry, 31);
+        let one = self.shift_by(Shift::Right, host_width, carry, 31);
         self.facts.bool_words.insert(one, carry);
         self.facts.split.insert(sum, (low, one));
         self.facts.carries.insert(sum, carry);
@@ -223,14 +225,14 @@ impl Builder {
 
     /// Emits a product of words, or a sum of two 64-bit values, in 128 bits.
     pub fn wide_sum(&mut self, op: Op2, a: Val, b: Val) -> R<Val> {
-        let hold = Hold::W64;
+        let host_width = HostWidth::W64;
         let (a, b) = (self.wide(a)?, self.wide(b)?);
         if op == Op2::Mul {
             let product = Code::VEX_Vpmuludq_ymm_ymm_ymmm256;
             return Ok(Val::Wide([0, 1].map(|k| self.f.rvm(product, a[k], b[k], None))));
         }
-        let sum = [0, 1].map(|k| self.iadd(hold, a[k], b[k]));
-        let less = [0, 1].map(|k| self.icmp(Cc::LtU, hold, sum[k], b[k]));
+        let sum = [0, 1].map(|k| self.iadd(host_width, a[k], b[k]));
+        let less = [0, 1].map(|k| self.icmp(Cc::LtU, host_width, sum[k], b[k]));
         let carry = self.low_words(less);
         self.facts.bit_64.insert(sum, carry);
         Ok(Val::Wide(sum))
@@ -238,19 +240,19 @@ impl Builder {
 
     /// Emits `a * b + c` of signed integers of 32, 32 and 64 bits: 64 bits of the sum, and bit 64.
     pub fn signed_sum(&mut self, [a, b, c]: [Val; 3]) -> R<Val> {
-        let hold = Hold::W64;
+        let host_width = HostWidth::W64;
         let [a, b] = [self.lanes(a)?, self.lanes(b)?];
         let [a, b] = [self.extend(a, false), self.extend(b, false)];
         let c = self.wide(c)?;
-        let zero = self.splat_constant(hold, 0);
+        let zero = self.splat_constant(host_width, 0);
         let (mut sum, mut beyond) = (a, a);
         for k in 0..2 {
             let product = self.f.rvm(wavesim_x64::Code::VEX_Vpmuldq_ymm_ymm_ymmm256, a[k], b[k], None);
-            sum[k] = self.iadd(hold, product, c[k]);
-            let carry = self.icmp(wavesim_x64::inst::Cc::LtU, hold, sum[k], c[k]);
-            let signs = self.bxor(hold, product, c[k]);
-            let differ = self.icmp(wavesim_x64::inst::Cc::GtS, hold, zero, signs);
-            beyond[k] = self.bxor(hold, differ, carry);
+            sum[k] = self.iadd(host_width, product, c[k]);
+            let carry = self.icmp(wavesim_x64::inst::Cc::LtU, host_width, sum[k], c[k]);
+            let signs = self.bxor(host_width, product, c[k]);
+            let differ = self.icmp(wavesim_x64::inst::Cc::GtS, host_width, zero, signs);
+            beyond[k] = self.bxor(host_width, differ, carry);
         }
         let beyond = self.low_words(beyond);
         self.facts.bit_64.insert(sum, beyond);
@@ -261,10 +263,10 @@ impl Builder {
     fn term(&mut self, val: Val) -> R<Option<Term>> {
         Ok(match val {
             Val::Const(bits) if bits < 1 << 32 => {
-                Some(Term::Word(self.splat_constant(Hold::W32, bits as u64)))
+                Some(Term::Word(self.splat_constant(HostWidth::W32, bits as u64)))
             }
             Val::Uniform(v) if self.zero_extended_ints.contains(&v) => {
-                Some(Term::Word(self.broadcast(Hold::W32, v)))
+                Some(Term::Word(self.broadcast(HostWidth::W32, v)))
             }
             Val::Wide(v) => match (self.facts.carries.get(&v), self.facts.split.get(&v)) {
                 (Some(carry), Some((low, _))) => Some(Term::Sum { low: *low, carry: *carry }),

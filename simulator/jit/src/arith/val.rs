@@ -1,15 +1,15 @@
 //! Values of the lane-loop representation at compile time: constant, uniform, or with one element for each of
 //! eight lanes.
 
-use isa_lower::ir::Hold;
+use isa_lower::ir::HostWidth;
 use wavesim_x64::inst::V;
 
-/// A value. Its holder is known from the context.
+/// A value. Its host width is known from the context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Val {
     /// A constant.
     Const(u128),
-    /// A uniform integer, whose bits beyond its holder are zero.
+    /// A uniform integer, whose bits beyond its host width are zero.
     Uniform(V),
     /// A uniform boolean: an integer, 0 or 1.
     Bool(V),
@@ -33,7 +33,7 @@ impl Val {
     }
 }
 
-/// Returns the holder of the representation: 128-bit values are represented by 64 bits.
-pub fn narrow(hold: Hold) -> Hold {
-    if hold == Hold::W32 { Hold::W32 } else { Hold::W64 }
+/// Returns the host width of the representation: 128-bit values are represented by 64 bits.
+pub fn narrow(host_width: HostWidth) -> HostWidth {
+    if host_width == HostWidth::W32 { HostWidth::W32 } else { HostWidth::W64 }
 }

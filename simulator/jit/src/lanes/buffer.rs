@@ -66,7 +66,7 @@ impl Emitter<'_> {
         let (mut sources, carry) = self.stage(lanes, op)?;
         let mut active = None;
         if let Some(dpp) = dpp {
-            let exec = self.b.uniform(exec, self.b.mask_hold())?;
+            let exec = self.b.uniform(exec, self.b.mask_width())?;
             let moved = self.apply_dpp(op, &dpp, first_source_dwords(lanes), exec)?;
             active = moved.active;
             if let Some((_, staged)) = sources.iter_mut().find(|(_, staged)| staged.slot == 0) {
@@ -76,7 +76,7 @@ impl Emitter<'_> {
         let mut scratch = None;
         if let Some(access) = selection.scratch() {
             self.prepare_scratch(access, &sources)?;
-            let exec = self.b.uniform(exec, self.b.mask_hold())?;
+            let exec = self.b.uniform(exec, self.b.mask_width())?;
             scratch = Some(self.scratch_access(at, access.clone(), &sources, exec)?);
         }
         // Reading the operands may have closed the run that EXEC was recorded for.
@@ -197,7 +197,7 @@ impl Emitter<'_> {
         let access = Some(MemoryOp {
             first,
             count,
-            exec: self.b.uniform(exec, self.b.mask_hold())?,
+            exec: self.b.uniform(exec, self.b.mask_width())?,
             subword: subword.cloned(),
             store,
             registers: count * registers,
@@ -224,7 +224,7 @@ impl Emitter<'_> {
     ) -> R<()> {
         self.close_run()?;
         let exec = self.mask_register(EXEC_LO)?;
-        let exec = self.b.uniform(exec, self.b.mask_hold())?;
+        let exec = self.b.uniform(exec, self.b.mask_width())?;
         let full = self.exec_is_full(exec);
         let [bailout, join] = [(); 2].map(|()| self.b.f.label());
         let resolved = self.resolve(accesses, [exec, full], bailout)?;
@@ -243,7 +243,7 @@ impl Emitter<'_> {
         if let Some((_, full)) = self.addresses.exec_full.filter(|(of, _)| *of == exec) {
             return full;
         }
-        let full = self.b.f.compare(Cc::Eq, crate::arith::ops::width(self.mask_hold()), exec, -1);
+        let full = self.b.f.compare(Cc::Eq, crate::arith::ops::width(self.mask_width()), exec, -1);
         self.addresses.exec_full = Some((exec, full));
         full
     }
@@ -265,8 +265,8 @@ impl Emitter<'_> {
             return Err(Bug("a loop"));
         }
         let env = self.env.clone();
-        let hold = self.mask_hold();
-        let exec = self.uniform(run.exec.unwrap_or(Val::Const(0)), hold)?;
+        let host_width = self.mask_width();
+        let exec = self.uniform(run.exec.unwrap_or(Val::Const(0)), host_width)?;
         let full = self.exec_is_full(exec);
         let masks: Vec<usize> = {
             let mut masks: Vec<usize> = run.masks.iter().copied().filter(|code| *code != NULL).collect();
@@ -305,12 +305,12 @@ impl Emitter<'_> {
         self.env = env;
         self.forget_offsets(|register| run.written.contains(&register));
         for (code, (sum, keep)) in masks.into_iter().zip(results.masks) {
-            let width = crate::arith::ops::width(hold);
+            let width = crate::arith::ops::width(host_width);
             let mut bits = self.b.f.int2(Int2::And, width, sum, exec);
             if keep {
                 let old = self.mask_register(code)?;
-                let old = self.uniform(old, hold)?;
-                let old = self.and_not(hold, exec, old);
+                let old = self.uniform(old, host_width)?;
+                let old = self.and_not(host_width, exec, old);
                 bits = self.b.f.int2(Int2::Or, width, bits, old);
             }
             let words = self.split_dwords(Val::Uniform(bits))?;

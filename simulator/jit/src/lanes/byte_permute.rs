@@ -6,7 +6,7 @@ use crate::arith::val::Val;
 use crate::state::emitter::Emitter;
 use crate::state::packet::Packet;
 use crate::state::run::RunOp;
-use isa_lower::ir::{Hold, Lanes, Start, Step, ValueKind, Var};
+use isa_lower::ir::{HostWidth, Lanes, Start, Step, ValueKind, Var};
 use isa_spec::tables::Role;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Class, Inst, V};
@@ -32,12 +32,12 @@ impl Emitter<'_> {
             let [of_low, of_high] = self.shuffle_controls(at);
             let low = self.b.f.rvm(SHUFFLE, words_low, of_low, None);
             let high = self.b.f.rvm(SHUFFLE, high, of_high, None);
-            return Ok(Val::Lanes(self.bor(Hold::W32, low, high)));
+            return Ok(Val::Lanes(self.bor(HostWidth::W32, low, high)));
         }
         let four = self.b.f.vconst([0x0404_0404; 8]);
-        let of_high = self.bxor(Hold::W32, at, four);
+        let of_high = self.bxor(HostWidth::W32, at, four);
         let (high, words_low) = (self.permute_word(high, of_high), self.permute_word(words_low, at));
-        Ok(Val::Lanes(self.bor(Hold::W32, high, words_low)))
+        Ok(Val::Lanes(self.bor(HostWidth::W32, high, words_low)))
     }
 
     /// Selects bytes of two words by constant selectors.
@@ -64,7 +64,7 @@ impl Emitter<'_> {
                     Val::Lanes(self.b.f.rvm(SHUFFLE, word, choice, None))
                 }
             };
-            sum = self.op2(isa_lower::ir::Op2::Or, Hold::W32, sum, bytes)?;
+            sum = self.op2(isa_lower::ir::Op2::Or, HostWidth::W32, sum, bytes)?;
         }
         Ok(sum)
     }
@@ -75,17 +75,17 @@ impl Emitter<'_> {
         if let Some(found) = self.b.facts.shuffle_controls.get(&at) {
             return *found;
         }
-        let hold = Hold::W32;
+        let host_width = HostWidth::W32;
         let three = self.b.f.vconst([0x0303_0303; 8]);
-        let byte = self.band(hold, at, three);
+        let byte = self.band(host_width, at, three);
         let own = self.own_byte_offsets();
-        let byte = self.bor(hold, byte, own);
+        let byte = self.bor(host_width, byte, own);
         // The shuffle gives zero where the highest bit of a control byte is set.
-        let bit = self.shift_by(crate::lowering::Shift::Left, hold, at, 5);
+        let bit = self.shift_by(crate::lowering::Shift::Left, host_width, at, 5);
         let top = self.b.f.vconst([0x8080_8080; 8]);
-        let bit = self.band(hold, bit, top);
-        let of_low = self.bor(hold, byte, bit);
-        let found = [of_low, self.bxor(hold, of_low, top)];
+        let bit = self.band(host_width, bit, top);
+        let of_low = self.bor(host_width, byte, bit);
+        let found = [of_low, self.bxor(host_width, of_low, top)];
         self.b.facts.shuffle_controls.insert(at, found);
         found
     }
@@ -101,9 +101,9 @@ impl Emitter<'_> {
         let beyond = self.b.f.vconst([0x7c7c_7c7c; 8]);
         let at = self.b.f.rvm(Code::VEX_Vpaddusb_ymm_ymm_ymmm256, at, beyond, None);
         let kept = self.b.f.vconst([0x8383_8383; 8]);
-        let at = self.band(Hold::W32, at, kept);
+        let at = self.band(HostWidth::W32, at, kept);
         let own = self.own_byte_offsets();
-        let at = self.bor(Hold::W32, at, own);
+        let at = self.bor(HostWidth::W32, at, own);
         self.b.f.rvm(SHUFFLE, word, at, None)
     }
 

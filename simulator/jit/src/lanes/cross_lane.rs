@@ -7,7 +7,9 @@ use crate::frame::{BAILOUT, HALF_BYTES, LANE_VEC_BYTES, frame_offset};
 use crate::state::emitter::Emitter;
 use crate::state::env::LaneRead;
 use crate::wave_cache::WaveCache;
-use isa_lower::ir::{Hold, Op2, Slot, Stmt, Value, ValueKind, Vector, VectorAt, VectorPlace, VectorRead};
+use isa_lower::ir::{
+    HostWidth, Op2, Slot, Stmt, Value, ValueKind, Vector, VectorAt, VectorPlace, VectorRead,
+};
 use isa_lower::visit::{any_stmt, each_stmt};
 use std::collections::HashSet;
 use wavesim_machine::exec::op::{Op, Place};
@@ -64,7 +66,7 @@ fn vector_supported(vector: &Vector) -> bool {
     };
     let others = |read: &VectorRead| matches!(read, VectorRead::Wave { .. } | VectorRead::WaveVgpr { .. });
     let registers = vector.writes.iter().any(|write| write.to.array().is_none());
-    let words = vector.writes.iter().all(|write| write.value.hold == Hold::W32);
+    let words = vector.writes.iter().all(|write| write.value.host_width == HostWidth::W32);
     vector.lanes
         && vector.from == 0
         && vector.count == 32
@@ -121,7 +123,7 @@ impl Emitter<'_> {
     pub fn set_lane(&mut self, lane: &Value, reg: &Value, value: &Value) -> R<()> {
         self.close_run()?;
         let (lane, register, v) = (self.value(lane)?, self.constant_register(reg)?, self.value(value)?);
-        let (lane, v) = (self.uniform(lane, Hold::W32)?, self.uniform(v, Hold::W32)?);
+        let (lane, v) = (self.uniform(lane, HostWidth::W32)?, self.uniform(v, HostWidth::W32)?);
         self.bail_out_beyond(register);
         let lanes = if self.wide_wave { 64 } else { 32 };
         let outside = self.b.f.label();
@@ -179,7 +181,7 @@ impl Emitter<'_> {
 
     fn cross_lane_packet(&mut self, vector: &Vector, same: &[Option<Val>], base: V) -> R<()> {
         let lane = self.lane_id()?;
-        self.env.locals.insert(vector.var, (lane, Hold::W32));
+        self.env.locals.insert(vector.var, (lane, HostWidth::W32));
         let PacketPosition { n, .. } = self.packet.ok_or(Bug("a packet"))?;
         let ahead = self.b.f.int2(Int2::Shl, Width::W64, n, 2);
         let array = self.b.f.int2(Int2::Add, Width::W64, self.b.frame, ahead);
@@ -214,7 +216,7 @@ impl Emitter<'_> {
             let when = match &write.when {
                 Some(when) => {
                     let cond = self.value(when)?;
-                    let cond = self.boolean(cond, when.hold)?;
+                    let cond = self.boolean(cond, when.host_width)?;
                     Some(self.mask(cond)?)
                 }
                 None => None,
@@ -248,33 +250,33 @@ impl Emitter<'_> {
             (LaneRead::Uniform(val), VectorAt::Lane(lane)) => {
                 let lane = self.value(lane)?;
                 let inside = self.is_lane(lane, 64)?;
-                return self.select(inside, Hold::W32, val, Val::Const(0));
+                return self.select(inside, HostWidth::W32, val, Val::Const(0));
             }
             (LaneRead::Register(register), VectorAt::Lane(lane)) => (register, self.value(lane)?),
             _ => return Err(Bug("a read of lanes")),
         };
         let lanes: u32 = if self.wide_wave { 64 } else { 32 };
         let inside = self.is_lane(lane, lanes)?;
-        let hold = Hold::W32;
-        let own = self.op2(Op2::And, hold, lane, Val::Const(31))?;
-        let own = self.shift(crate::lowering::Shift::Left, hold, own, Val::Const(2))?;
+        let host_width = HostWidth::W32;
+        let own = self.op2(Op2::And, host_width, lane, Val::Const(31))?;
+        let own = self.shift(crate::lowering::Shift::Left, host_width, own, Val::Const(2))?;
         let mut offsets = self.lanes(own)?;
         if self.wide_wave {
-            let half = self.op2(Op2::And, hold, lane, Val::Const(32))?;
-            let half = self.op2(Op2::Mul, hold, half, Val::Const((HALF_BYTES / 32) as u128))?;
+            let half = self.op2(Op2::And, host_width, lane, Val::Const(32))?;
+            let half = self.op2(Op2::Mul, host_width, half, Val::Const((HALF_BYTES / 32) as u128))?;
             let half = self.lanes(half)?;
-            offsets = self.iadd(hold, offsets, half);
+            offsets = self.iadd(host_width, offsets, half);
         }
         let d = self.b.f.fresh(Class::Vec);
         let from = Mem { base: self.b.vectors, disp: register as i32 * LANE_VEC_BYTES as i32 };
         self.b.f.push(Inst::Gather { d, from, offsets });
-        self.select(inside, hold, Val::Lanes(d), Val::Const(0))
+        self.select(inside, host_width, Val::Lanes(d), Val::Const(0))
     }
 
     /// Compares a lane number with the number of lanes.
     fn is_lane(&mut self, lane: Val, lanes: u32) -> R<Val> {
-        self.compare_op(Hold::W32, lane, Val::Const(lanes as u128), |e, hold, a, b| {
-            e.icmp(Cc::LtU, hold, a, b)
+        self.compare_op(HostWidth::W32, lane, Val::Const(lanes as u128), |e, host_width, a, b| {
+            e.icmp(Cc::LtU, host_width, a, b)
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::arith::lane_calls::LANES;
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES};
 use crate::state::emitter::Emitter;
 use crate::state::run::LaneSource;
-use isa_lower::ir::Hold;
+use isa_lower::ir::HostWidth;
 use wavesim_machine::exec::op::{Dpp, Op, Place};
 use wavesim_machine::state::wave::{STAGE, STAGE_VECS};
 use wavesim_x64::Code;
@@ -130,15 +130,15 @@ impl Emitter<'_> {
         none: V,
     ) {
         let join = self.b.f.label();
-        self.b.f.branch(Cc::Eq, crate::arith::ops::width(self.mask_hold()), exec, -1, join);
+        self.b.f.branch(Cc::Eq, crate::arith::ops::width(self.mask_width()), exec, -1, join);
         let packets = moves.from.len() / LANES;
         let bits = self.b.f.vconst(std::array::from_fn(|k| 1 << k));
         let sources: Vec<V> = (0..packets)
             .map(|packet| {
                 let own = self.b.f.int2(Int2::Shr, Width::W64, exec, (LANES * packet) as i32);
                 let own = self.b.f.splat(false, own);
-                let own = self.band(Hold::W32, own, bits);
-                self.icmp(Cc::Eq, Hold::W32, own, bits)
+                let own = self.band(HostWidth::W32, own, bits);
+                self.icmp(Cc::Eq, HostWidth::W32, own, bits)
             })
             .collect();
         for packet in 0..packets {
@@ -146,7 +146,7 @@ impl Emitter<'_> {
             let masked = active.filter(|_| !moves.bound_ctrl);
             for register in (hidden..hidden + words).chain(masked) {
                 let v = self.b.f.vload(self.b.vectors, packet_displacement(register, packet), false);
-                let v = self.band(Hold::W32, v, valid);
+                let v = self.band(HostWidth::W32, v, valid);
                 self.b.f.vstore(self.b.vectors, packet_displacement(register, packet), v);
             }
         }

@@ -7,7 +7,7 @@ use crate::arith::val::{Val, low_mask};
 use crate::frame::wave_offset;
 use crate::lowering::Shift;
 use crate::state::emitter::Emitter;
-use isa_lower::ir::{Hold, Int, Op2, Output, Value};
+use isa_lower::ir::{HostWidth, Int, Op2, Output, Value};
 use isa_spec::arith::Format;
 use wavesim_machine::exec::op::{Ext, Op, Part, Rest, Sdwa};
 use wavesim_machine::exec::output::{DX10_CLAMP, OMOD, always_clamps_nan, omod_applies};
@@ -48,8 +48,8 @@ impl Emitter<'_> {
                 let upper = self.half_at(v, 16)?;
                 let (low, high) =
                     (self.clamp_to_unit(Format::F16, v)?, self.clamp_to_unit(Format::F16, upper)?);
-                let high = self.shift(Shift::Left, Hold::W32, high, Val::Const(16))?;
-                self.op2(Op2::Or, Hold::W32, high, low)
+                let high = self.shift(Shift::Left, HostWidth::W32, high, Val::Const(16))?;
+                self.op2(Op2::Or, HostWidth::W32, high, low)
             }
         }
     }
@@ -67,22 +67,22 @@ impl Emitter<'_> {
             e.f.rvm(SINGLE.mul, a, b, None)
         })?;
         let product = self.lanes(product)?;
-        let exponent = self.splat_constant(Hold::W32, SINGLE.infinity);
-        let exponent = self.band(Hold::W32, product, exponent);
-        let none = self.is_zero(Hold::W32, exponent);
-        Ok(Val::Lanes(self.and_not(Hold::W32, none, product)))
+        let exponent = self.splat_constant(HostWidth::W32, SINGLE.infinity);
+        let exponent = self.band(HostWidth::W32, product, exponent);
+        let none = self.is_zero(HostWidth::W32, exponent);
+        Ok(Val::Lanes(self.and_not(HostWidth::W32, none, product)))
     }
 
     /// Clamps to [0, 1] by integer comparison: the bits of positive floats are ordered as signed integers
     /// are. A NaN becomes 0 under the conditions of `exec::output::clamp`.
     fn clamp_to_unit(&mut self, format: Format, v: Val) -> R<Val> {
-        let hold = Hold::of(format.width());
+        let host_width = HostWidth::of(format.width());
         let (infinity, one) = (Val::Const(format.infinity() as u128), Val::Const(format.one() as u128));
         let (v, signed) = match format.width() {
             16 => {
                 let v = Val::Lanes(self.lanes(v)?);
-                let up = self.shift(Shift::Left, hold, v, Val::Const(16))?;
-                (self.half_at(v, 0)?, self.shift(Shift::Arithmetic, hold, up, Val::Const(16))?)
+                let up = self.shift(Shift::Left, host_width, v, Val::Const(16))?;
+                (self.half_at(v, 0)?, self.shift(Shift::Arithmetic, host_width, up, Val::Const(16))?)
             }
             32 => {
                 let v = Val::Lanes(self.lanes(v)?);
@@ -94,20 +94,20 @@ impl Emitter<'_> {
             }
         };
         let greater = |e: &mut Self, a: Val, b: Val| {
-            e.compare_op(hold, a, b, |e, hold, a, b| e.icmp(Cc::GtS, hold, a, b))
+            e.compare_op(host_width, a, b, |e, host_width, a, b| e.icmp(Cc::GtS, host_width, a, b))
         };
-        let magnitude = self.op2(Op2::And, hold, v, Val::Const(low_mask(format.width() - 1)))?;
+        let magnitude = self.op2(Op2::And, host_width, v, Val::Const(low_mask(format.width() - 1)))?;
         let nan = greater(self, magnitude, infinity)?;
         let positive = greater(self, signed, Val::Const(0))?;
         let above = greater(self, signed, one)?;
-        let number = self.select(positive, hold, v, Val::Const(0))?;
-        let number = self.select(above, hold, one, number)?;
+        let number = self.select(positive, host_width, v, Val::Const(0))?;
+        let number = self.select(above, host_width, one, number)?;
         let zeros = match always_clamps_nan(self.context.program.arch) {
             true => Val::Const(1),
             false => Val::Mask(self.nan_becomes_zero()),
         };
-        let of_nan = self.select(zeros, hold, Val::Const(0), v)?;
-        self.select(nan, hold, of_nan, number)
+        let of_nan = self.select(zeros, host_width, Val::Const(0), v)?;
+        self.select(nan, host_width, of_nan, number)
     }
 
     /// Returns all ones if MODE.DX10_CLAMP makes the clamp of a NaN 0. Code is not specialised for it: waves
@@ -124,9 +124,9 @@ impl Emitter<'_> {
     }
 
     /// Saturates an integer to the range of `to`.
-    pub fn saturate(&mut self, value: &Value, from: Int, to: Int, hold: Hold) -> R<Val> {
-        let own = value.hold;
-        if own == Hold::W128 {
+    pub fn saturate(&mut self, value: &Value, from: Int, to: Int, host_width: HostWidth) -> R<Val> {
+        let own = value.host_width;
+        if own == HostWidth::W128 {
             return Err(Bug("128 bits"));
         }
         let mut v = self.value(value)?;
@@ -137,7 +137,7 @@ impl Emitter<'_> {
             true => (!low_mask(to.width - 1), low_mask(to.width - 1)),
             false => (0, low_mask(to.width)),
         };
-        // Bounds that no value of the holder exceeds are omitted.
+        // Bounds that no value of the host width exceeds are omitted.
         let bits = own.bits();
         let above = to.width - to.signed as u32 + from.signed as u32 <= bits && most != low_mask(bits);
         let below = from.signed && !(to.signed && to.width >= bits);
@@ -145,12 +145,13 @@ impl Emitter<'_> {
         for (bound, cc, is_needed) in [(most, greater, above), (least, less, below)] {
             if is_needed {
                 let bound = Val::Const(bound & low_mask(bits));
-                let beyond = self.compare_op(own, v, bound, |e, hold, a, b| e.icmp(cc, hold, a, b))?;
+                let beyond =
+                    self.compare_op(own, v, bound, |e, host_width, a, b| e.icmp(cc, host_width, a, b))?;
                 v = self.select(beyond, own, bound, v)?;
             }
         }
         let v = self.op2(Op2::And, own, v, Val::Const(low_mask(to.width)))?;
-        self.resize(v, own, hold)
+        self.resize(v, own, host_width)
     }
 
     /// Inserts a result into the part of the register that SDWA selects, and fills the rest of the register.
@@ -163,15 +164,15 @@ impl Emitter<'_> {
         if op.flags & Op::OUTPUT == 0 || part == Part::WHOLE {
             return Ok(None);
         }
-        let (hold, shift) = (Hold::W32, Val::Const(shift as u128));
+        let (host_width, shift) = (HostWidth::W32, Val::Const(shift as u128));
         let mask = low_mask(bits as u32);
-        let new = self.op2(Op2::And, hold, v, Val::Const(mask))?;
+        let new = self.op2(Op2::And, host_width, v, Val::Const(mask))?;
         let placed = match rest {
             Rest::Sign => {
-                let new = self.signed(v, hold, bits as u32)?;
-                self.shift(Shift::Left, hold, new, shift)?
+                let new = self.signed(v, host_width, bits as u32)?;
+                self.shift(Shift::Left, host_width, new, shift)?
             }
-            _ => self.shift(Shift::Left, hold, new, shift)?,
+            _ => self.shift(Shift::Left, host_width, new, shift)?,
         };
         if rest != Rest::Keep {
             return Ok(Some(placed));
@@ -179,21 +180,21 @@ impl Emitter<'_> {
         let Val::Const(by) = shift else { return Err(Bug("a part of a register")) };
         let old = old(self);
         let old = Val::Lanes(self.flush_pending(old));
-        let kept = self.op2(Op2::And, hold, old, Val::Const(!(mask << by) & low_mask(32)))?;
-        Ok(Some(self.op2(Op2::Or, hold, kept, placed)?))
+        let kept = self.op2(Op2::And, host_width, old, Val::Const(!(mask << by) & low_mask(32)))?;
+        Ok(Some(self.op2(Op2::Or, host_width, kept, placed)?))
     }
 
     /// Extracts the part of a source that SDWA selects.
     pub fn extract_part(&mut self, v: Val, part: Part, signed: bool) -> R<Val> {
-        let hold = Hold::W32;
+        let host_width = HostWidth::W32;
         let v = match v {
             Val::Lanes(v) => Val::Lanes(self.flush_pending(v)),
             v => v,
         };
-        let v = self.shift(Shift::Right, hold, v, Val::Const(part.shift as u128))?;
+        let v = self.shift(Shift::Right, host_width, v, Val::Const(part.shift as u128))?;
         match signed {
-            true => self.signed(v, hold, part.bits as u32),
-            false => self.op2(Op2::And, hold, v, Val::Const(low_mask(part.bits as u32))),
+            true => self.signed(v, host_width, part.bits as u32),
+            false => self.op2(Op2::And, host_width, v, Val::Const(low_mask(part.bits as u32))),
         }
     }
 }

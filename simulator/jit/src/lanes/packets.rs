@@ -11,7 +11,7 @@ use crate::state::emitter::Emitter;
 use crate::state::env::Env;
 use crate::state::packet::{DenormalFree, Gathered, Packet};
 use crate::state::run::{LaneSource, MaskSource, RunOp};
-use isa_lower::ir::{Hold, LaneLoop, Op2, Start, Step, WriteBack};
+use isa_lower::ir::{HostWidth, LaneLoop, Op2, Start, Step, WriteBack};
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashMap};
 use wavesim_machine::exec::op::Op;
@@ -194,7 +194,7 @@ impl Emitter<'_> {
             Some(MaskSource::Run(code)) => Some(packet.masks.get(code).ok_or(Bug("a mask"))?.cond),
             Some(MaskSource::Wave(Val::Const(bits))) if *bits == 0 => Some(Val::Const(0)),
             Some(MaskSource::Wave(val)) => {
-                let bits = self.b.uniform(*val, self.b.mask_hold())?;
+                let bits = self.b.uniform(*val, self.b.mask_width())?;
                 Some(Val::Mask(self.expand_mask(bits)?))
             }
         };
@@ -251,7 +251,7 @@ impl Emitter<'_> {
                             }
                             Start::Old => self.old_result(packet, op.d, result.dwords())?,
                         };
-                        self.env.operands.insert(Role::D0, (old, Hold::of(result.width)));
+                        self.env.operands.insert(Role::D0, (old, HostWidth::of(result.width)));
                     }
                     self.stmts(&lane_loop.body)?;
                 }
@@ -295,7 +295,7 @@ impl Emitter<'_> {
         let v = match (placed, how) {
             (Some(v), _) => self.unflushed_lanes(v)?,
             (None, WriteBack::Half { .. }) if op.flags & Op::CLEAR_UPPER != 0 => {
-                let half = self.op2(Op2::And, Hold::W32, v, Val::Const(0xffff))?;
+                let half = self.op2(Op2::And, HostWidth::W32, v, Val::Const(0xffff))?;
                 self.unflushed_lanes(half)?
             }
             (None, WriteBack::Half { .. }) => {
@@ -333,19 +333,19 @@ impl Emitter<'_> {
     fn read_operand_lanes(&mut self, lanes: &LaneLoop, sources: &[(Role, Vec<Val>)]) -> R<()> {
         for read in &lanes.reads {
             let Some((_, words)) = sources.iter().find(|(role, _)| *role == read.role) else { continue };
-            let hold = Hold::of(read.width);
-            let v = match (words[..].first(), words.get(1), hold) {
-                (Some(low), _, Hold::W32) => *low,
-                (Some(low), Some(high), Hold::W64) if !low.is_varying() && !high.is_varying() => {
+            let host_width = HostWidth::of(read.width);
+            let v = match (words[..].first(), words.get(1), host_width) {
+                (Some(low), _, HostWidth::W32) => *low,
+                (Some(low), Some(high), HostWidth::W64) if !low.is_varying() && !high.is_varying() => {
                     self.join_dwords(*low, *high)?
                 }
-                (Some(low), Some(high), Hold::W64) => {
+                (Some(low), Some(high), HostWidth::W64) => {
                     let (low, high) = (self.lanes(*low)?, self.lanes(*high)?);
                     Val::Wide(self.join_words(low, high))
                 }
                 _ => return Err(Bug("a wide source")),
             };
-            self.env.operands.insert(read.role, (v, hold));
+            self.env.operands.insert(read.role, (v, host_width));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ pub enum StatementLowering<'s> {
     Set(Var, &'s Value),
     SetLow {
         var: Var,
-        hold: Hold,
+        host_width: HostWidth,
         width: u32,
         value: &'s Value,
     },
@@ -29,7 +29,7 @@ pub enum StatementLowering<'s> {
     /// A loop that is unrolled.
     For {
         var: LocalId,
-        hold: Hold,
+        host_width: HostWidth,
         first: u32,
         last: u32,
         body: &'s [Stmt],
@@ -85,8 +85,8 @@ pub fn recognise_statement(stmt: &Stmt) -> Result<(StatementLowering<'_>, Scope)
     use {Scope::*, StatementLowering as S};
     Ok(match stmt {
         Stmt::Set(var, value) => (S::Set(*var, value), Any),
-        Stmt::SetLow { var, hold, width, value } => {
-            (S::SetLow { var: *var, hold: *hold, width: *width, value }, Any)
+        Stmt::SetLow { var, host_width, width, value } => {
+            (S::SetLow { var: *var, host_width: *host_width, width: *width, value }, Any)
         }
         Stmt::If { arms, otherwise } => (S::If { arms, otherwise }, Any),
         Stmt::Parts { value, parts } => (S::Parts { value, parts }, Any),
@@ -101,7 +101,9 @@ pub fn recognise_statement(stmt: &Stmt) -> Result<(StatementLowering<'_>, Scope)
             None => return Err(Why("a scalar result of more than two registers")),
         },
         Stmt::For { var, from, to, body } => match unroll::bounds(from, to) {
-            Some((first, last)) => (S::For { var: *var, hold: from.hold, first, last, body }, Any),
+            Some((first, last)) => {
+                (S::For { var: *var, host_width: from.host_width, first, last, body }, Any)
+            }
             None => return Err(Why("a loop whose length is not known")),
         },
         Stmt::SetElement { id, index, value } => (S::SetElement { id: *id, index, value }, Wave),

@@ -7,7 +7,7 @@ use crate::frame::BAILOUT;
 use crate::ranges::{FIRST_SCALAR_RANGE, SCALAR_RANGES};
 use crate::state::emitter::Emitter;
 use crate::state::env::ScalarRange;
-use isa_lower::ir::{Hold, Op2, Stmt, Value, ValueKind};
+use isa_lower::ir::{HostWidth, Op2, Stmt, Value, ValueKind};
 use isa_spec::pcode::ir::LocalId;
 use wavesim_x64::inst::{Inst, Int2, Label, Size, V, Width};
 
@@ -16,7 +16,7 @@ impl Emitter<'_> {
     pub fn unrolled_loop(
         &mut self,
         var: LocalId,
-        hold: Hold,
+        host_width: HostWidth,
         [first, last]: [u32; 2],
         body: &[Stmt],
     ) -> R<()> {
@@ -25,7 +25,7 @@ impl Emitter<'_> {
             // The first iteration resolves the memory that all of them load.
             self.env.remaining = (last - n + 1) as u64;
             self.unrolling = n < last;
-            self.env.locals.insert(var, (Val::Const(n as u128), hold));
+            self.env.locals.insert(var, (Val::Const(n as u128), host_width));
             self.stmts(body)?;
         }
         self.env.remaining = before;
@@ -63,7 +63,7 @@ impl Emitter<'_> {
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 match b {
                     Val::Const(offset) => (a, offset as u64),
-                    b => (self.op2(Op2::Add, Hold::W64, a, b)?, 0),
+                    b => (self.op2(Op2::Add, HostWidth::W64, a, b)?, 0),
                 }
             }
             _ => (self.value(addr)?, 0),
@@ -75,8 +75,8 @@ impl Emitter<'_> {
             return Ok((found.host, (offset - found.from) as i32));
         }
         let all = bytes * self.env.remaining;
-        let address = self.op2(Op2::Add, Hold::W64, base, Val::Const(offset as u128))?;
-        let address = self.uniform(address, Hold::W64)?;
+        let address = self.op2(Op2::Add, HostWidth::W64, base, Val::Const(offset as u128))?;
+        let address = self.uniform(address, HostWidth::W64)?;
         let bailout = self.b.f.label();
         // Addresses with the same base are mostly in the same range.
         let key = self.env.op(self.ops).src.map(|source| source.number());

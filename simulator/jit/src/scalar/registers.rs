@@ -8,7 +8,7 @@ use crate::lowering::WaveState;
 use crate::state::emitter::Emitter;
 use crate::state::scalars::{CachedScalar, SCC};
 use crate::wave_cache::WaveCache;
-use isa_lower::ir::{Hold, Once, Scalar, Slot, ValueKind};
+use isa_lower::ir::{HostWidth, Once, Scalar, Slot, ValueKind};
 use isa_lower::visit::any_value;
 use isa_spec::pcode::ir::State;
 use wavesim_machine::exec::op::{Op, Place, Source};
@@ -32,7 +32,7 @@ impl Emitter<'_> {
     pub fn read_operands(&mut self, once: &Once) -> R<()> {
         for (role, value) in &once.operands {
             let v = self.value(value)?;
-            self.env.operands.insert(*role, (v, value.hold));
+            self.env.operands.insert(*role, (v, value.host_width));
         }
         Ok(())
     }
@@ -71,7 +71,7 @@ impl Emitter<'_> {
             self.flush_pending_masks(code, 1)?;
             self.record_write(code);
             let val = match *val {
-                Val::Bool(_) => Val::Uniform(self.uniform(*val, Hold::W32)?),
+                Val::Bool(_) => Val::Uniform(self.uniform(*val, HostWidth::W32)?),
                 val => val,
             };
             self.scalars.words[code] = Some(CachedScalar { val, written: true });
@@ -87,7 +87,7 @@ impl Emitter<'_> {
                 continue;
             }
             let val = word.val;
-            if let Ok(v) = self.uniform(val, Hold::W32) {
+            if let Ok(v) = self.uniform(val, HostWidth::W32) {
                 self.b.f.store(Size::B4, self.b.sgprs, 4 * code as i32, v);
             }
         }
@@ -95,7 +95,7 @@ impl Emitter<'_> {
             && std::mem::take(&mut word.written)
         {
             let val = word.val;
-            if let Ok(v) = self.uniform(val, Hold::W32) {
+            if let Ok(v) = self.uniform(val, HostWidth::W32) {
                 self.b.f.store(Size::B4, self.b.sgprs, wave_offset::SCC, v);
             }
         }
@@ -112,7 +112,7 @@ impl Emitter<'_> {
         {
             return Ok(*pair);
         }
-        let (first, second) = (self.uniform(low, Hold::W32)?, self.uniform(high, Hold::W32)?);
+        let (first, second) = (self.uniform(low, HostWidth::W32)?, self.uniform(high, HostWidth::W32)?);
         let join = |f: &mut wavesim_x64::Function| {
             let second = f.int2(Int2::Shl, Width::W64, second, 32);
             f.int2(Int2::Or, Width::W64, first, second)
@@ -131,7 +131,7 @@ impl Emitter<'_> {
             Val::Const(bits) => [Val::Const(bits & 0xffff_ffff), Val::Const(bits >> 32 & 0xffff_ffff)],
             Val::Bool(_) => [val, Val::Const(0)],
             _ => {
-                let v = self.uniform(val, Hold::W64)?;
+                let v = self.uniform(val, HostWidth::W64)?;
                 let high = self.b.f.int2(Int2::Shr, Width::W64, v, 32);
                 [Val::Uniform(self.b.f.int1(Int1::ZeroExtend32, Width::W32, v)), Val::Uniform(high)]
             }
@@ -148,14 +148,14 @@ impl Emitter<'_> {
         self.join_dwords(low, high)
     }
 
-    /// Returns the holder of the values that [`Emitter::wave_state`] returns.
-    pub fn state_hold(&self, state: State) -> Hold {
+    /// Returns the host width of the values that [`Emitter::wave_state`] returns.
+    pub fn state_width(&self, state: State) -> HostWidth {
         match state {
-            State::Exec | State::Vcc => self.mask_hold(),
+            State::Exec | State::Vcc => self.mask_width(),
             State::Pc | State::SharedBase | State::PrivateBase | State::ScratchBase | State::TrapBase => {
-                Hold::W64
+                HostWidth::W64
             }
-            _ => Hold::W32,
+            _ => HostWidth::W32,
         }
     }
 
@@ -172,8 +172,8 @@ impl Emitter<'_> {
                 match mask {
                     Val::Const(bits) => Val::Const((bits == 0) as u128),
                     mask => {
-                        let v = self.b.uniform(mask, self.b.mask_hold())?;
-                        Val::Bool(self.b.f.compare(Cc::Eq, width(self.mask_hold()), v, 0))
+                        let v = self.b.uniform(mask, self.b.mask_width())?;
+                        Val::Bool(self.b.f.compare(Cc::Eq, width(self.mask_width()), v, 0))
                     }
                 }
             }
@@ -205,17 +205,17 @@ impl Emitter<'_> {
         })
     }
 
-    pub fn set_wave_state(&mut self, state: WaveState, hold: Hold, val: Val) -> R<()> {
+    pub fn set_wave_state(&mut self, state: WaveState, host_width: HostWidth, val: Val) -> R<()> {
         let code = match state {
             WaveState::Exec | WaveState::Vcc => {
-                let wide = self.resize(val, hold, Hold::W64)?;
+                let wide = self.resize(val, host_width, HostWidth::W64)?;
                 let words = self.split_dwords(wide)?;
                 let count = if self.wide_wave { 2 } else { 1 };
                 let code = if state == WaveState::Exec { EXEC_LO } else { VCC_LO };
                 return self.set_sgprs(code, &words[..count]);
             }
             WaveState::Scc => {
-                let val = self.resize(val, hold, Hold::W32)?;
+                let val = self.resize(val, host_width, HostWidth::W32)?;
                 self.record_write(SCC);
                 self.scalars.scc = Some(CachedScalar { val, written: true });
                 return Ok(());
@@ -226,7 +226,7 @@ impl Emitter<'_> {
             WaveState::VccHi => VCC_LO + 1,
             WaveState::M0 => M0,
         };
-        let val = self.resize(val, hold, Hold::W32)?;
+        let val = self.resize(val, host_width, HostWidth::W32)?;
         self.set_sgprs(code, &[val])
     }
 
@@ -254,12 +254,12 @@ impl Emitter<'_> {
             }
             Place::Scc if k == 0 => {
                 let v = self.wave_state(State::Scc)?;
-                Val::Uniform(self.uniform(v, Hold::W32)?)
+                Val::Uniform(self.uniform(v, HostWidth::W32)?)
             }
             place @ (Place::Vccz | Place::Execz) if k == 0 => {
                 let mask = self.mask_register(if place == Place::Vccz { VCC_LO } else { EXEC_LO })?;
-                let mask = self.b.uniform(mask, self.b.mask_hold())?;
-                Val::Uniform(self.b.f.compare(Cc::Eq, width(self.mask_hold()), mask, 0))
+                let mask = self.b.uniform(mask, self.b.mask_width())?;
+                Val::Uniform(self.b.f.compare(Cc::Eq, width(self.mask_width()), mask, 0))
             }
             Place::SharedBase if k > 0 => Val::Const((SHARED_BASE >> 32) as u128),
             Place::PrivateBase if k > 0 => Val::Const((PRIVATE_BASE >> 32) as u128),
@@ -307,7 +307,7 @@ impl Emitter<'_> {
             return Err(Bug("a read of another lane"));
         }
         self.close_run()?;
-        let lane = self.uniform(lane, Hold::W32)?;
+        let lane = self.uniform(lane, HostWidth::W32)?;
         let lanes = if self.wide_wave { 64 } else { 32 };
         let inside = self.b.f.compare(Cc::LtU, Width::W32, lane, lanes);
         let address = self.lane_address(lane);

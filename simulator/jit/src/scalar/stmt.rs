@@ -6,7 +6,7 @@ use crate::arith::val::{Val, low_mask};
 use crate::lowering::{StatementLowering, recognise_statement};
 use crate::state::emitter::Emitter;
 use crate::state::env::Env;
-use isa_lower::ir::{Hold, Mask, Op1, Op2, Stmt};
+use isa_lower::ir::{HostWidth, Mask, Op1, Op2, Stmt};
 use isa_spec::pcode::ir::{LocalId, Role};
 use wavesim_machine::state::wave::SGPRS;
 
@@ -21,16 +21,20 @@ impl Emitter<'_> {
         match lowering {
             S::Set(var, value) => {
                 let v = self.value(value)?;
-                self.env.set(var, v, value.hold);
+                self.env.set(var, v, value.host_width);
             }
-            S::SetLow { var, hold, width, value } => {
+            S::SetLow { var, host_width, width, value } => {
                 let new = self.value(value)?;
-                let new = self.op2(Op2::And, hold, new, Val::Const(low_mask(width)))?;
+                let new = self.op2(Op2::And, host_width, new, Val::Const(low_mask(width)))?;
                 let old = self.env.var(var);
-                let kept =
-                    self.op2(Op2::And, hold, old, Val::Const(low_mask(hold.bits()) & !low_mask(width)))?;
-                let v = self.op2(Op2::Or, hold, kept, new)?;
-                self.env.set(var, v, hold);
+                let kept = self.op2(
+                    Op2::And,
+                    host_width,
+                    old,
+                    Val::Const(low_mask(host_width.bits()) & !low_mask(width)),
+                )?;
+                let v = self.op2(Op2::Or, host_width, kept, new)?;
+                self.env.set(var, v, host_width);
             }
             S::Stored(value) => self.env.memory_value = Some(self.value(value)?),
             S::SetBit(mask, value) => {
@@ -39,8 +43,8 @@ impl Emitter<'_> {
                     // Only the lowest bit counts.
                     Val::Mask(_) | Val::Bool(_) => v,
                     v => {
-                        let bit = self.op2(Op2::And, value.hold, v, Val::Const(1))?;
-                        self.boolean(bit, value.hold)?
+                        let bit = self.op2(Op2::And, value.host_width, v, Val::Const(1))?;
+                        self.boolean(bit, value.host_width)?
                     }
                 };
                 self.env.bits.insert(mask, v);
@@ -53,7 +57,9 @@ impl Emitter<'_> {
                 self.env.whole = before;
             }
             S::Nothing => {}
-            S::For { var, hold, first, last, body } => self.unrolled_loop(var, hold, [first, last], body)?,
+            S::For { var, host_width, first, last, body } => {
+                self.unrolled_loop(var, host_width, [first, last], body)?
+            }
             S::Vector(vector) => {
                 let initialised = std::mem::replace(&mut self.env.array_initialised, true);
                 self.cross_lane(vector, initialised)?;
@@ -61,7 +67,7 @@ impl Emitter<'_> {
             S::SetLane { lane, reg, value } => self.set_lane(lane, reg, value)?,
             S::SetState(state, value) => {
                 let v = self.value(value)?;
-                self.set_wave_state(state, value.hold, v)?;
+                self.set_wave_state(state, value.host_width, v)?;
             }
             S::SetElement { id, index, value } => {
                 let (index, v) = (self.value(index)?, self.value(value)?);
@@ -74,7 +80,7 @@ impl Emitter<'_> {
             S::SetSgpr { reg, value } => {
                 let (reg, v) = (self.value(reg)?, self.value(value)?);
                 let Val::Const(reg) = reg else { return Err(Bug("a computed register number")) };
-                let v = self.resize(v, value.hold, Hold::W32)?;
+                let v = self.resize(v, value.host_width, HostWidth::W32)?;
                 self.set_sgprs(reg as usize, &[v])?;
             }
             S::LoadScalar { dwords, addr } => {
@@ -84,14 +90,14 @@ impl Emitter<'_> {
             }
             S::SetScalar { dwords, value } => {
                 let v = self.value(value)?;
-                let v = self.resize(v, value.hold, Hold::W64)?;
+                let v = self.resize(v, value.host_width, HostWidth::W64)?;
                 let words = self.split_dwords(v)?;
                 let op = self.env.op(self.ops);
                 self.set_sgprs(op.d as usize, &words[..dwords as usize])?;
             }
             S::SetMaskOperand(value) => {
                 let (op, v) = (self.env.op(self.ops), self.value(value)?);
-                let v = self.resize(v, value.hold, Hold::W64)?;
+                let v = self.resize(v, value.host_width, HostWidth::W64)?;
                 let words = self.split_dwords(v)?;
                 let count = if self.wide_wave { 2 } else { 1 };
                 self.set_sgprs(op.d1 as usize, &words[..count])?;
@@ -105,7 +111,7 @@ impl Emitter<'_> {
     fn select_statements(&mut self, arms: &[(isa_lower::ir::Value, Vec<Stmt>)], otherwise: &[Stmt]) -> R<()> {
         let Some(((cond, body), rest)) = arms.split_first() else { return self.stmts(otherwise) };
         let v = self.value(cond)?;
-        let cond = self.boolean(v, cond.hold)?;
+        let cond = self.boolean(v, cond.host_width)?;
         if let Val::Const(bits) = cond {
             return if bits != 0 { self.stmts(body) } else { self.select_statements(rest, otherwise) };
         }
@@ -133,18 +139,18 @@ impl Emitter<'_> {
         let ids: Vec<LocalId> = self.env.locals.keys().chain(other.locals.keys()).copied().collect();
         for id in ids {
             let (mine, theirs) = (self.env.locals.get(&id).copied(), other.locals.get(&id).copied());
-            let Some((_, hold)) = mine.or(theirs) else { continue };
+            let Some((_, host_width)) = mine.or(theirs) else { continue };
             let (mine, theirs) = (mine.map_or(Val::Const(0), |v| v.0), theirs.map_or(Val::Const(0), |v| v.0));
-            let v = self.select(cond, hold, theirs, mine)?;
-            self.env.locals.insert(id, (v, hold));
+            let v = self.select(cond, host_width, theirs, mine)?;
+            self.env.locals.insert(id, (v, host_width));
         }
         let roles: Vec<Role> = self.env.operands.keys().chain(other.operands.keys()).copied().collect();
         for role in roles {
             let (mine, theirs) = (self.env.operands.get(&role).copied(), other.operands.get(&role).copied());
-            let Some((_, hold)) = mine.or(theirs) else { continue };
+            let Some((_, host_width)) = mine.or(theirs) else { continue };
             let (mine, theirs) = (mine.map_or(Val::Const(0), |v| v.0), theirs.map_or(Val::Const(0), |v| v.0));
-            let v = self.select(cond, hold, theirs, mine)?;
-            self.env.operands.insert(role, (v, hold));
+            let v = self.select(cond, host_width, theirs, mine)?;
+            self.env.operands.insert(role, (v, host_width));
         }
         let masks: Vec<Mask> = self.env.bits.keys().chain(other.bits.keys()).copied().collect();
         for mask in masks {
@@ -158,7 +164,7 @@ impl Emitter<'_> {
 
     /// Selects one of two booleans.
     fn select_bool(&mut self, cond: Val, a: Val, b: Val) -> R<Val> {
-        let not = self.op1(Op1::IsZero, Hold::W32, cond)?;
+        let not = self.op1(Op1::IsZero, HostWidth::W32, cond)?;
         let (a, b) = (self.logical_op(true, cond, a)?, self.logical_op(true, not, b)?);
         self.logical_op(false, a, b)
     }
@@ -175,7 +181,7 @@ impl Emitter<'_> {
             let value = |w: Option<crate::state::scalars::CachedScalar>| {
                 w.map(|w| w.val).or(old).unwrap_or(Val::Const(0))
             };
-            let val = self.select(cond, Hold::W32, value(theirs), value(mine))?;
+            let val = self.select(cond, HostWidth::W32, value(theirs), value(mine))?;
             self.scalars.words[code] = Some(crate::state::scalars::CachedScalar { val, written: true });
         }
         let (mine, theirs) = (self.scalars.scc, other.scc);
@@ -184,7 +190,7 @@ impl Emitter<'_> {
             let value = |w: Option<crate::state::scalars::CachedScalar>| {
                 w.map(|w| w.val).or(old).unwrap_or(Val::Const(0))
             };
-            let val = self.select(cond, Hold::W32, value(theirs), value(mine))?;
+            let val = self.select(cond, HostWidth::W32, value(theirs), value(mine))?;
             self.scalars.scc = Some(crate::state::scalars::CachedScalar { val, written: true });
         } else {
             self.scalars.scc = mine.filter(|_| theirs.is_some());

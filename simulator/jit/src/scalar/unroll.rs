@@ -122,7 +122,7 @@ fn is_constant(value: &Value, varying: &HashSet<LocalId>) -> bool {
         | ValueKind::OperandNumber(_)
         | ValueKind::Op2(..)
         | ValueKind::Select(..)
-        | ValueKind::Compare { .. } => v.hold == Hold::W128,
+        | ValueKind::Compare { .. } => v.host_width == HostWidth::W128,
         _ => true,
     })
 }

@@ -14,12 +14,12 @@ use wavesim_x64::inst::{Cc, Int1, V};
 impl Emitter<'_> {
     /// Lowers a value.
     pub fn value(&mut self, value: &Value) -> R<Val> {
-        let hold = value.hold;
+        let host_width = value.host_width;
         let (lowering, _) = recognise(value)?;
         match lowering {
             Lowering::Ieee => Ok(Val::Const(self.context.ieee as u128)),
             Lowering::Mode => Err(Bug("MODE")),
-            Lowering::Const(bits) => Ok(Val::Const(bits & low_mask(hold.bits()))),
+            Lowering::Const(bits) => Ok(Val::Const(bits & low_mask(host_width.bits()))),
             Lowering::Var(var) => Ok(self.env.var(var)),
             Lowering::Element(id, index) => {
                 let Val::Const(index) = self.value(index)? else { return Err(Bug("an index")) };
@@ -34,22 +34,22 @@ impl Emitter<'_> {
             Lowering::SourceBit(field, source) => Ok(Val::Const(self.source_bit(field, source) as u128)),
             Lowering::SourceNumber(at) => Ok(Val::Const(self.env.op(self.ops).src[at].number() as u128)),
             Lowering::DestinationNumber => Ok(Val::Const(self.env.op(self.ops).d as u128)),
-            Lowering::State(state) => self.state(state, hold),
+            Lowering::State(state) => self.state(state, host_width),
             Lowering::Carry => self.env.carry.ok_or(Bug("a mask")),
             Lowering::Operand { slot, dwords, how } => self.operand(slot, dwords, how),
             Lowering::OperandLane { source, lane, index } => {
                 let lane = self.value(lane)?;
                 self.read_lane_operand(source, lane, index)
             }
-            Lowering::Resize(inner) if hold == Hold::W32 => self.low_word(inner),
+            Lowering::Resize(inner) if host_width == HostWidth::W32 => self.low_word(inner),
             Lowering::Resize(inner) => {
                 let v = self.value(inner)?;
-                self.resize(v, inner.hold, hold)
+                self.resize(v, inner.host_width, host_width)
             }
-            Lowering::SignExtend(inner, width) => self.sign_extended(inner, width, hold),
+            Lowering::SignExtend(inner, width) => self.sign_extended(inner, width, host_width),
             Lowering::Op1(op, inner) => {
                 let v = self.value(inner)?;
-                self.op1(op, inner.hold, v)
+                self.op1(op, inner.host_width, v)
             }
             Lowering::SignedSum([a, b, c]) => {
                 let terms = [self.value(a)?, self.value(b)?, self.value(c)?];
@@ -57,26 +57,27 @@ impl Emitter<'_> {
             }
             Lowering::Op2(op, a, b) => {
                 let (x, y) = (self.value(a)?, self.value(b)?);
-                self.op2(op, hold, x, y)
+                self.op2(op, host_width, x, y)
             }
             Lowering::Shift(shift, inner, Count::Const(n)) => {
                 let v = self.value(inner)?;
-                self.shift(shift, hold, v, Val::Const(n as u128))
+                self.shift(shift, host_width, v, Val::Const(n as u128))
             }
             Lowering::Shift(shift, inner, Count::Value(n)) => {
-                let (v, n) = (self.value(inner)?, self.shift_count(n, hold)?);
-                self.shift(shift, hold, v, n)
+                let (v, n) = (self.value(inner)?, self.shift_count(n, host_width)?);
+                self.shift(shift, host_width, v, n)
             }
             Lowering::ShiftSigned { value: inner, count, width } => {
-                let (a, n) = (self.sign_extended(inner, width, hold)?, self.shift_count(count, hold)?);
-                self.shift(Shift::Arithmetic, hold, a, n)
+                let (a, n) =
+                    (self.sign_extended(inner, width, host_width)?, self.shift_count(count, host_width)?);
+                self.shift(Shift::Arithmetic, host_width, a, n)
             }
             Lowering::Compare(op, int, a, b) => self.compare(op, int, a, b),
             Lowering::LogicalAnd(a, b) => self.logical(true, a, b),
             Lowering::LogicalOr(a, b) => self.logical(false, a, b),
             Lowering::Select([c, a, b]) => {
                 let cond = self.value(c)?;
-                let cond = self.boolean(cond, c.hold)?;
+                let cond = self.boolean(cond, c.host_width)?;
                 if let Val::Const(bits) = cond {
                     return self.value(if bits != 0 { a } else { b });
                 }
@@ -88,26 +89,30 @@ impl Emitter<'_> {
                 let a = self.value(a);
                 self.demanded = before;
                 let (a, b) = (a?, self.value(b)?);
-                self.select(cond, hold, a, b)
+                self.select(cond, host_width, a, b)
             }
             Lowering::Extract { value: inner, lo } => {
-                let (v, lo) = (self.value(inner)?, self.shift_count(lo, inner.hold)?);
-                let v = self.shift(Shift::Right, inner.hold, v, lo)?;
-                self.resize(v, inner.hold, hold)
+                let (v, lo) = (self.value(inner)?, self.shift_count(lo, inner.host_width)?);
+                let v = self.shift(Shift::Right, inner.host_width, v, lo)?;
+                self.resize(v, inner.host_width, host_width)
             }
             Lowering::Insert { old, value: new, lo, width } => {
                 let (old, new) = (self.value(old)?, self.value(new)?);
-                let (lo, mask) =
-                    (self.shift_count(lo, hold)?, Val::Const(low_mask(width) & low_mask(hold.bits())));
-                let new = self.op2(Op2::And, hold, new, mask)?;
-                let (new, mask) =
-                    (self.shift(Shift::Left, hold, new, lo)?, self.shift(Shift::Left, hold, mask, lo)?);
-                let rest = self.op1(Op1::Not, hold, mask)?;
-                let kept = self.op2(Op2::And, hold, old, rest)?;
-                self.op2(Op2::Or, hold, kept, new)
+                let (lo, mask) = (
+                    self.shift_count(lo, host_width)?,
+                    Val::Const(low_mask(width) & low_mask(host_width.bits())),
+                );
+                let new = self.op2(Op2::And, host_width, new, mask)?;
+                let (new, mask) = (
+                    self.shift(Shift::Left, host_width, new, lo)?,
+                    self.shift(Shift::Left, host_width, mask, lo)?,
+                );
+                let rest = self.op1(Op1::Not, host_width, mask)?;
+                let kept = self.op2(Op2::And, host_width, old, rest)?;
+                self.op2(Op2::Or, host_width, kept, new)
             }
             Lowering::Concat(parts) => {
-                if let (Hold::W64, Some([low, high])) = (hold, concatenated_words(parts)) {
+                if let (HostWidth::W64, Some([low, high])) = (host_width, concatenated_words(parts)) {
                     let (low, high) = (self.value(low)?, self.value(high)?);
                     if low.is_varying() || high.is_varying() {
                         let (low, high) = (self.lanes(low)?, self.lanes(high)?);
@@ -117,22 +122,22 @@ impl Emitter<'_> {
                 let mut all = Val::Const(0);
                 for (part, lo) in parts {
                     let v = self.value(part)?;
-                    let v = self.shift(Shift::Left, hold, v, Val::Const(*lo as u128))?;
-                    all = self.op2(Op2::Or, hold, all, v)?;
+                    let v = self.shift(Shift::Left, host_width, v, Val::Const(*lo as u128))?;
+                    all = self.op2(Op2::Or, host_width, all, v)?;
                 }
                 Ok(all)
             }
             Lowering::Saturate { value: inner, from, to } => {
                 if self.env.op(self.ops).flags & Op::CLAMP != 0 {
-                    return self.saturate(inner, from, to, hold);
+                    return self.saturate(inner, from, to, host_width);
                 }
-                if to.width <= 32 && hold == Hold::W32 {
+                if to.width <= 32 && host_width == HostWidth::W32 {
                     let v = self.low_word(inner)?;
-                    return self.op2(Op2::And, hold, v, Val::Const(low_mask(to.width)));
+                    return self.op2(Op2::And, host_width, v, Val::Const(low_mask(to.width)));
                 }
                 let v = self.value(inner)?;
-                let v = self.op2(Op2::And, inner.hold, v, Val::Const(low_mask(to.width)))?;
-                self.resize(v, inner.hold, hold)
+                let v = self.op2(Op2::And, inner.host_width, v, Val::Const(low_mask(to.width)))?;
+                self.resize(v, inner.host_width, host_width)
             }
             Lowering::Arithmetic(op, format, args) => {
                 let args = self.values(args)?;
@@ -144,7 +149,7 @@ impl Emitter<'_> {
             }
             Lowering::FloatBits(op, ty, inner) => {
                 let v = self.value(inner)?;
-                self.float_bits(op, ty, inner.hold, v)
+                self.float_bits(op, ty, inner.host_width, v)
             }
             Lowering::Conversion(conversion, inner) => {
                 let v = self.value(inner)?;
@@ -189,49 +194,51 @@ impl Emitter<'_> {
     /// Lowers the low 32 bits of a value, computing only what they depend on: most 64-bit sums are there for
     /// a carry or for saturation.
     fn low_word(&mut self, value: &Value) -> R<Val> {
-        let hold = Hold::W32;
-        if value.hold == hold {
+        let host_width = HostWidth::W32;
+        if value.host_width == host_width {
             return self.value(value);
         }
         match &value.kind {
             ValueKind::Const(bits) => Ok(Val::Const(bits & low_mask(32))),
             ValueKind::Resize(inner) => self.low_word(inner),
-            ValueKind::SignExtend { value: inner, width } if inner.hold == hold => {
-                self.sign_extended(inner, *width, hold)
+            ValueKind::SignExtend { value: inner, width } if inner.host_width == host_width => {
+                self.sign_extended(inner, *width, host_width)
             }
             ValueKind::Op2(op, a, b) => {
                 let (a, b) = (self.low_word(a)?, self.low_word(b)?);
-                self.op2(*op, hold, a, b)
+                self.op2(*op, host_width, a, b)
             }
             ValueKind::ShlConst(inner, n) => {
                 let v = self.low_word(inner)?;
-                self.shift(Shift::Left, hold, v, Val::Const(*n as u128))
+                self.shift(Shift::Left, host_width, v, Val::Const(*n as u128))
             }
-            ValueKind::ShrConst(inner, 32) if value.hold == Hold::W64 => match self.value(inner)? {
-                Val::Wide(v) => Ok(Val::Lanes(self.high_words(v))),
-                v => {
-                    let v = self.shift(Shift::Right, Hold::W64, v, Val::Const(32))?;
-                    self.resize(v, Hold::W64, hold)
+            ValueKind::ShrConst(inner, 32) if value.host_width == HostWidth::W64 => {
+                match self.value(inner)? {
+                    Val::Wide(v) => Ok(Val::Lanes(self.high_words(v))),
+                    v => {
+                        let v = self.shift(Shift::Right, HostWidth::W64, v, Val::Const(32))?;
+                        self.resize(v, HostWidth::W64, host_width)
+                    }
                 }
-            },
-            ValueKind::Shr(inner, n) if value.hold == Hold::W64 => self.shifted_low_word(inner, n),
+            }
+            ValueKind::Shr(inner, n) if value.host_width == HostWidth::W64 => self.shifted_low_word(inner, n),
             ValueKind::Select(cond, a, b) => {
                 let v = self.value(cond)?;
-                let cond = self.boolean(v, cond.hold)?;
+                let cond = self.boolean(v, cond.host_width)?;
                 let (a, b) = (self.low_word(a)?, self.low_word(b)?);
-                self.select(cond, hold, a, b)
+                self.select(cond, host_width, a, b)
             }
             _ => {
                 let v = self.value(value)?;
-                self.resize(v, value.hold, hold)
+                self.resize(v, value.host_width, host_width)
             }
         }
     }
 
-    /// Lowers a shift count, and records whether it is known to be below the holder's width.
-    pub fn shift_count(&mut self, count: &Value, hold: Hold) -> R<ShiftCount> {
+    /// Lowers a shift count, and records whether it is known to be below the host width.
+    pub fn shift_count(&mut self, count: &Value, host_width: HostWidth) -> R<ShiftCount> {
         let below = |v: &Value| match v.kind {
-            ValueKind::Const(bits) => bits < hold.bits() as u128,
+            ValueKind::Const(bits) => bits < host_width.bits() as u128,
             _ => false,
         };
         let in_range = match &count.kind {
@@ -239,32 +246,32 @@ impl Emitter<'_> {
             _ => below(count),
         };
         let v = self.value(count)?;
-        let v = self.resize(v, count.hold, Hold::W32)?;
+        let v = self.resize(v, count.host_width, HostWidth::W32)?;
         Ok(ShiftCount { v, in_range })
     }
 
     /// Lowers the low word of a 64-bit right shift.
     pub fn shifted_low_word(&mut self, inner: &Value, n: &Value) -> R<Val> {
-        let hold = Hold::W32;
-        let (v, n) = (self.value(inner)?, self.shift_count(n, hold)?);
+        let host_width = HostWidth::W32;
+        let (v, n) = (self.value(inner)?, self.shift_count(n, host_width)?);
         match v {
             Val::Wide(v) if n.in_range => {
                 // For a count of 0, the high word contributes nothing: a left shift by 32 shifts everything
                 // out.
                 let (low, high) = (self.low_words(v), self.high_words(v));
-                let more = self.op2(Op2::Sub, hold, Val::Const(32), n.v)?;
-                let low = self.shift(Shift::Right, hold, Val::Lanes(low), n)?;
-                let high = self.shift(Shift::Left, hold, Val::Lanes(high), more)?;
-                self.op2(Op2::Or, hold, low, high)
+                let more = self.op2(Op2::Sub, host_width, Val::Const(32), n.v)?;
+                let low = self.shift(Shift::Right, host_width, Val::Lanes(low), n)?;
+                let high = self.shift(Shift::Left, host_width, Val::Lanes(high), more)?;
+                self.op2(Op2::Or, host_width, low, high)
             }
             v => {
-                let v = self.shift(Shift::Right, Hold::W64, v, n)?;
-                self.resize(v, Hold::W64, hold)
+                let v = self.shift(Shift::Right, HostWidth::W64, v, n)?;
+                self.resize(v, HostWidth::W64, host_width)
             }
         }
     }
 
-    fn state(&mut self, state: State, hold: Hold) -> R<Val> {
+    fn state(&mut self, state: State, host_width: HostWidth) -> R<Val> {
         let lanes = 32u128 << self.wide_wave as u32;
         Ok(match state {
             State::LaneId => return self.lane_id(),
@@ -275,60 +282,61 @@ impl Emitter<'_> {
             _ if self.packet.is_some() => return Err(Bug("state in a lane")),
             _ => {
                 let v = self.wave_state(state)?;
-                let own = self.state_hold(state);
-                self.resize(v, own, hold)?
+                let own = self.state_width(state);
+                self.resize(v, own, host_width)?
             }
         })
     }
 
-    fn sign_extended(&mut self, inner: &Value, bits: u32, hold: Hold) -> R<Val> {
+    fn sign_extended(&mut self, inner: &Value, bits: u32, host_width: HostWidth) -> R<Val> {
         let v = self.value(inner)?;
-        let from = inner.hold;
+        let from = inner.host_width;
         let v = self.signed(v, from, bits)?;
-        if from == hold {
+        if from == host_width {
             return Ok(v);
         }
-        Ok(match (v, hold) {
+        Ok(match (v, host_width) {
             (Val::Const(bits), _) => {
                 let above = 128 - from.bits();
-                Val::Const(((bits << above) as i128 >> above) as u128 & low_mask(hold.bits()))
+                Val::Const(((bits << above) as i128 >> above) as u128 & low_mask(host_width.bits()))
             }
-            (Val::Uniform(v), Hold::W64) if from == Hold::W32 => {
-                Val::Uniform(self.b.f.int1(Int1::SignExtend32, width(hold), v))
+            (Val::Uniform(v), HostWidth::W64) if from == HostWidth::W32 => {
+                Val::Uniform(self.b.f.int1(Int1::SignExtend32, width(host_width), v))
             }
-            (Val::Lanes(v), Hold::W64) => {
+            (Val::Lanes(v), HostWidth::W64) => {
                 let v = self.flush_pending(v);
                 Val::Wide(self.extend(v, true))
             }
-            (v, Hold::W32 | Hold::W64) => self.resize(v, from, hold)?,
-            (_, Hold::W128) => return Err(Bug("128 bits")),
+            (v, HostWidth::W32 | HostWidth::W64) => self.resize(v, from, host_width)?,
+            (_, HostWidth::W128) => return Err(Bug("128 bits")),
         })
     }
 
     fn logical(&mut self, and: bool, a: &Value, b: &Value) -> R<Val> {
         let (x, y) = (self.value(a)?, self.value(b)?);
-        let (x, y) = (self.boolean(x, a.hold)?, self.boolean(y, b.hold)?);
+        let (x, y) = (self.boolean(x, a.host_width)?, self.boolean(y, b.host_width)?);
         self.logical_op(and, x, y)
     }
 
     fn compare(&mut self, op: Compare, int: Int, a: &Value, b: &Value) -> R<Val> {
-        let hold = a.hold;
+        let host_width = a.host_width;
         let (mut x, mut y) = (self.value(a)?, self.value(b)?);
         let ordered = !matches!(op, Compare::Eq | Compare::Ne);
         if int.signed && ordered {
-            (x, y) = (self.signed(x, hold, int.width)?, self.signed(y, hold, int.width)?);
+            (x, y) = (self.signed(x, host_width, int.width)?, self.signed(y, host_width, int.width)?);
         }
-        if let (Hold::W64, Compare::Ge, Val::Wide(sum), Val::Const(0x1_0000_0000)) = (hold, op, x, y)
+        if let (HostWidth::W64, Compare::Ge, Val::Wide(sum), Val::Const(0x1_0000_0000)) =
+            (host_width, op, x, y)
             && let Some(carry) = self.b.facts.carries.get(&sum)
         {
             return Ok(Val::Mask(*carry));
         }
         if let (Compare::Ne | Compare::Eq, Val::Const(0)) = (op, y) {
-            let cond = self.boolean(x, hold)?;
-            return if op == Compare::Ne { Ok(cond) } else { self.op1(Op1::IsZero, Hold::W32, cond) };
+            let cond = self.boolean(x, host_width)?;
+            return if op == Compare::Ne { Ok(cond) } else { self.op1(Op1::IsZero, HostWidth::W32, cond) };
         }
         if let (Val::Const(a), Val::Const(b)) = (x, y) {
-            let above = 128 - hold.bits();
+            let above = 128 - host_width.bits();
             let key = |v: u128| if int.signed { (v << above) as i128 >> above } else { v as i128 };
             let holds = match op {
                 Compare::Eq => a == b,
@@ -338,9 +346,13 @@ impl Emitter<'_> {
                 Compare::Gt => key(a) > key(b),
                 Compare::Ge => key(a) >= key(b),
             };
-            return if hold == Hold::W128 { Err(Bug("128 bits")) } else { Ok(Val::Const(holds as u128)) };
+            return if host_width == HostWidth::W128 {
+                Err(Bug("128 bits"))
+            } else {
+                Ok(Val::Const(holds as u128))
+            };
         }
-        if hold == Hold::W128 {
+        if host_width == HostWidth::W128 {
             return Err(Bug("128 bits"));
         }
         let cc = match (op, int.signed) {
@@ -355,7 +367,7 @@ impl Emitter<'_> {
             (Compare::Gt, false) => Cc::GtU,
             (Compare::Ge, false) => Cc::GeU,
         };
-        self.compare_op(hold, x, y, |e, hold, a, b| e.icmp(cc, hold, a, b))
+        self.compare_op(host_width, x, y, |e, host_width, a, b| e.icmp(cc, host_width, a, b))
     }
 
     /// Returns a uniform boolean as an integer, for branches.
@@ -373,7 +385,7 @@ fn concatenated_words(parts: &[(Value, u32)]) -> Option<[&Value; 2]> {
     let word = |at: u32| {
         let (part, _) = parts.iter().find(|(_, lo)| *lo == at)?;
         match &part.kind {
-            ValueKind::Resize(inner) if inner.hold == Hold::W32 => Some(&**inner),
+            ValueKind::Resize(inner) if inner.host_width == HostWidth::W32 => Some(&**inner),
             _ => None,
         }
     };

@@ -1,7 +1,7 @@
 //! The variables of the operation that is being emitted.
 
 use crate::arith::val::Val;
-use isa_lower::ir::{Hold, Mask, Var};
+use isa_lower::ir::{HostWidth, Mask, Var};
 use isa_spec::pcode::ir::{LocalId, Role};
 use std::collections::BTreeMap;
 use wavesim_machine::exec::op::Op;
@@ -12,8 +12,8 @@ use wavesim_x64::inst::V;
 pub struct Env {
     /// The number of the operation.
     pub op_index: u32,
-    pub locals: BTreeMap<LocalId, (Val, Hold)>,
-    pub operands: BTreeMap<Role, (Val, Hold)>,
+    pub locals: BTreeMap<LocalId, (Val, HostWidth)>,
+    pub operands: BTreeMap<Role, (Val, HostWidth)>,
     pub whole: Option<Val>,
     /// The lane's bits of the masks that the body writes.
     pub bits: BTreeMap<Mask, Val>,
@@ -54,10 +54,10 @@ impl Env {
         }
     }
 
-    pub fn set(&mut self, var: Var, val: Val, hold: Hold) {
+    pub fn set(&mut self, var: Var, val: Val, host_width: HostWidth) {
         match var {
-            Var::Local(id) => drop(self.locals.insert(id, (val, hold))),
-            Var::Operand(role) => drop(self.operands.insert(role, (val, hold))),
+            Var::Local(id) => drop(self.locals.insert(id, (val, host_width))),
+            Var::Operand(role) => drop(self.operands.insert(role, (val, host_width))),
             Var::Whole => self.whole = Some(val),
         }
     }

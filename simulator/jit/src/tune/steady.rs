@@ -16,7 +16,7 @@ use crate::state::access::{Path, ResolvedAccesses};
 use crate::state::emitter::{Emitter, Target};
 use crate::state::loops::{LoopBlock, OffsetStep, Steady, SteadyCode, SteadyOffsets};
 use crate::unit::{Block, targets};
-use isa_lower::ir::{self, Hold, Once, Stmt, Value, ValueKind};
+use isa_lower::ir::{self, HostWidth, Once, Stmt, Value, ValueKind};
 use isa_lower::visit::{any_in, any_stmt, any_value};
 use std::collections::BTreeSet;
 use wavesim_machine::exec::op::Op;
@@ -114,7 +114,7 @@ impl Emitter<'_> {
             let step = match step {
                 Val::Const(bits) => self.b.f.iconst(bits as u32 as i32 as i64 as u64),
                 step => {
-                    let step = self.uniform(step, Hold::W32)?;
+                    let step = self.uniform(step, HostWidth::W32)?;
                     self.b.f.int1(Int1::SignExtend32, w, step)
                 }
             };
@@ -191,7 +191,7 @@ impl Emitter<'_> {
         let executed = self.branch_at_end_of_turn(branch, code.leave);
         let prefetches = self.prefetch_steadily(&code.steady);
         let pending = std::mem::take(&mut self.run);
-        let exec = self.b.uniform(pending.exec.unwrap_or(Val::Const(0)), self.b.mask_hold())?;
+        let exec = self.b.uniform(pending.exec.unwrap_or(Val::Const(0)), self.b.mask_width())?;
         let same = pending.accesses.len() == run.resolved.accesses.len();
         debug_assert!(same, "a block is emitted twice in the same way");
         if !same {
