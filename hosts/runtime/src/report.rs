@@ -2,8 +2,7 @@
 
 use crate::memory::Freed;
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 use wavesim::check::{Finding, fault_as_finding};
 use wavesim::fault::Fault;
@@ -45,8 +44,7 @@ impl Report {
         if lines.is_empty() {
             return Ok(());
         }
-        // In one call, so that lines of several processes do not mix.
-        OpenOptions::new().create(true).append(true).open(file)?.write_all(lines.as_bytes())
+        wavesim::files::append(file, lines.as_bytes())
     }
 
     fn write_launch(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

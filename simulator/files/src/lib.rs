@@ -11,7 +11,7 @@
 pub mod escape;
 mod output;
 
-pub use output::{Output, create, file_name, write, write_all};
+pub use output::{Output, append, create, file_name, write, write_all};
 
 use std::fs::File;
 use std::io::{self, Read};

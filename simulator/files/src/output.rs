@@ -129,6 +129,12 @@ pub fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) 
     output.commit()
 }
 
+/// Appends to a file named by the user, which several processes may do at the same time, in one call: their parts do not
+/// mix. This is for logs, of which a part is useful; all other outputs use [`write`].
+pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    File::options().create(true).append(true).open(path)?.write_all(bytes)
+}
+
 /// Creates an output of a file named by the user, like [`write`]. The file changes with [`Output::commit`].
 ///
 /// # Errors
