@@ -86,10 +86,12 @@ impl RefMachine<'_, '_, '_> {
     pub(super) fn note_dword(&mut self, write: bool, operand: &Operand, lane: u32, k: u32) {
         let Some(value) = self.field_value(operand) else { return };
         let register = match operand::code(self.arch, operand, value) {
-            Code::Vgpr(reg) => (File::Vgpr, self.binding.register(operand, reg) + k as u16, lane as u8),
-            Code::Fixed(reg) if !write => (File::Vgpr, reg + k as u16, lane as u8),
+            Code::Vgpr(reg) => {
+                (File::Vgpr, self.binding.register(operand, reg).wrapping_add(k as u16), lane as u8)
+            }
+            Code::Fixed(reg) if !write => (File::Vgpr, reg.wrapping_add(k as u16), lane as u8),
             Code::Sgpr(code) if code as usize != NULL && code as usize <= EXEC_HI => {
-                (File::Sgpr, code + k as u16, 0)
+                (File::Sgpr, code.wrapping_add(k as u16), 0)
             }
             Code::Scc if k == 0 && !write => (File::Scc, 0, 0),
             Code::Vccz | Code::Execz if k == 0 && !write => {
