@@ -1,4 +1,4 @@
-// CDNA 5: the workgroups of a cluster exchange numbers at its barrier.
+// CDNA 5: the workgroups of a cluster, of one wave each, exchange numbers at its barrier.
 #include <cstdio>
 #include <vector>
 
@@ -45,7 +45,7 @@ int main() {
   hipMalloc(&sums, 8 * sizeof(unsigned));
   void *arguments[] = {&numbers, &sums};
   Attribute attribute = {CLUSTER_DIMENSION, 0, {4, 1, 1}};
-  Config config = {dim3(8), dim3(64), 0, nullptr, &attribute, 1};
+  Config config = {dim3(8), dim3(32), 0, nullptr, &attribute, 1};
   Status status = (Status)hipLaunchKernelExC(&config, (const void *)exchange, arguments);
   std::vector<unsigned> out(8);
   hipMemcpy(out.data(), sums, 8 * sizeof(unsigned), hipMemcpyDeviceToHost);
