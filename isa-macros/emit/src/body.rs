@@ -492,14 +492,14 @@ fn base(saddr: &TokenStream, terms: &[Value]) -> TokenStream {
 
 /// Emits a block copy: tries to copy, and otherwise calls `otherwise`. With `watched`, it copies in the
 /// memory of an access watch, which logs the access, instead of the wave's own. If the address is not a
-/// scalar base plus 32 bits of each lane, it calls `wide`.
-pub fn block(block: &Block, watched: bool, otherwise: &Ident, wide: &Ident) -> TokenStream {
+/// scalar base plus 32 bits of each lane, it calls `address64`.
+pub fn block(block: &Block, watched: bool, otherwise: &Ident, address64: &Ident) -> TokenStream {
     let (before, moved) = match block {
         Block::Global { base: terms, unless, .. } => {
             let base = base(&quote! { unsafe { rt::fast_scalar2(cx, op.src[1]) } }, terms);
             let unless = unless.as_ref().map(|unless| {
                 let unless = Scope::Wave.atom(unless);
-                quote! { if #unless != 0 { return unsafe { #wide(cx, op) }; } }
+                quote! { if #unless != 0 { return unsafe { #address64(cx, op) }; } }
             });
             (quote! { #unless #base }, global_block(block, watched, false))
         }
@@ -522,8 +522,8 @@ pub fn block(block: &Block, watched: bool, otherwise: &Ident, wide: &Ident) -> T
 }
 
 /// Emits the variant of [`block`] for addresses of 64 bits per lane, if the block has such addresses.
-pub fn wide_block(block: &Block, watched: bool, otherwise: &Ident) -> Option<TokenStream> {
-    let Block::Global { wide: Some(terms), .. } = block else { return None };
+pub fn address64_block(block: &Block, watched: bool, otherwise: &Ident) -> Option<TokenStream> {
+    let Block::Global { address64: Some(terms), .. } = block else { return None };
     let terms = Scope::Wave.values(terms);
     let moved = global_block(block, watched, true);
     Some(quote! {
@@ -532,15 +532,15 @@ pub fn wide_block(block: &Block, watched: bool, otherwise: &Ident) -> Option<Tok
     })
 }
 
-fn global_block(block: &Block, watched: bool, wide: bool) -> TokenStream {
+fn global_block(block: &Block, watched: bool, address64: bool) -> TokenStream {
     match block {
         Block::Global { offsets, store, dwords, .. } => {
             let (offsets, dwords) = (source(*offsets), *dwords as usize);
             if *store {
                 let data = source(isa_spec::tables::Role::Data);
-                quote! { rt::store_block::<#watched, #wide, #dwords>(cx, base, #offsets, #data) }
+                quote! { rt::store_block::<#watched, #address64, #dwords>(cx, base, #offsets, #data) }
             } else {
-                quote! { rt::load_block::<#watched, #wide, #dwords>(cx, base, #offsets, op.d) }
+                quote! { rt::load_block::<#watched, #address64, #dwords>(cx, base, #offsets, op.d) }
             }
         }
         Block::Lds { .. } => quote! { false },

@@ -63,8 +63,8 @@ impl Functions {
 pub fn tables(lowered: &[Handlers], names: &[(&str, Mode, bool)]) -> TokenStream {
     let mut functions = Functions::default();
     let unknown = functions.number(Function::Common("unknown"));
-    let tables = names.iter().map(|&(name, mode, wide)| {
-        let variants = |(at, one)| handler::variants(at, one, mode, wide);
+    let tables = names.iter().map(|&(name, mode, wave64)| {
+        let variants = |(at, one)| handler::variants(at, one, mode, wave64);
         let functions = lowered.iter().enumerate().flat_map(variants).map(|one| functions.number(one));
         let name = Ident::new(name, Span::call_site());
         quote! {

@@ -36,9 +36,9 @@ fn function(at: usize, handlers: &Handlers, mode: Mode) -> Ident {
     format_ident!("op{at}_{}", own.name())
 }
 
-/// Returns the functions that run an operation in a mode, by `Variant`. In wave64 (`wide`), functions for 32
+/// Returns the functions that run an operation in a mode, by `Variant`. In wave64, functions for 32
 /// lanes run twice.
-pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Function; 3] {
+pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wave64: bool) -> [Function; 3] {
     let fast = function(at, handlers, mode);
     let own = |name: Ident| Function::Own { module: at / HANDLERS_PER_MODULE, name };
     let all = |function: Function| [function.clone(), function.clone(), function];
@@ -52,10 +52,10 @@ pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Func
     };
     let fast = own(fast);
     match &handlers.fast {
-        Fast::Lanes(_) if wide => {
+        Fast::Lanes(_) if wave64 => {
             [general, Function::Common("both_halves"), Function::Common("both_halves_broadcast")]
         }
-        _ if wide && processes_half(handlers) => all(Function::Common("each_half")),
+        _ if wave64 && processes_half(handlers) => all(Function::Common("each_half")),
         Fast::None => all(fast),
         Fast::Lanes(_) => [general, fast, Function::Common("broadcast_first")],
         Fast::Scalar(_) | Fast::Block(_) => [general.clone(), fast, general],
@@ -236,31 +236,34 @@ impl Functions<'_> {
         let (any, block) = match &self.handlers.fast {
             Fast::Block(block) => {
                 let (any, watched) = (format_ident!("{name}_general"), format_ident!("{name}_watched"));
-                let (wide, watched_wide) =
+                let (address64, watched_address64) =
                     (format_ident!("{name}_wide"), format_ident!("{name}_watched_wide"));
-                let (wide_moved, wide_seen) =
-                    (body::wide_block(block, false, &watched_wide), body::wide_block(block, true, &any));
-                let has_wide = wide_moved.is_some();
-                let moved = body::block(block, false, &watched, if has_wide { &wide } else { &any });
+                let (address64_moved, address64_seen) = (
+                    body::address64_block(block, false, &watched_address64),
+                    body::address64_block(block, true, &any),
+                );
+                let has_address64 = address64_moved.is_some();
+                let moved =
+                    body::block(block, false, &watched, if has_address64 { &address64 } else { &any });
                 let seen = body::block(block, true, &any, &any);
-                let wide = wide_moved.map(|moved| {
+                let address64 = address64_moved.map(|moved| {
                     quote! {
                         #features
                         #[inline(never)]
-                        unsafe fn #wide(cx: &mut Cx<'_>, op: &Op) -> Flow { #moved }
+                        unsafe fn #address64(cx: &mut Cx<'_>, op: &Op) -> Flow { #moved }
                         #features
                         #[cold]
                         #[inline(never)]
-                        unsafe fn #watched_wide(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                        unsafe fn #watched_address64(cx: &mut Cx<'_>, op: &Op) -> Flow {
                             if cx.watch.is_none() {
                                 return unsafe { #any(cx, op) };
                             }
-                            #wide_seen
+                            #address64_seen
                         }
                     }
                 });
                 let block = quote! {
-                    #wide
+                    #address64
                     #features
                     pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #moved }
                     #features

@@ -81,7 +81,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let (sources, result) = (handlers.operands.sources(), handlers.result_dwords() as u8);
         let staged = matches!(handlers.fast, Fast::Lanes(_) | Fast::Scalar(_));
         let block = matches!(handlers.fast, Fast::Block(_));
-        let wide = matches!(handlers.fast, Fast::Block(Block::Global { wide: Some(_), .. }));
+        let address64 = matches!(handlers.fast, Fast::Block(Block::Global { address64: Some(_), .. }));
         let half = handlers.writes_half();
         let isa_lower::ir::Floats { single, others } = handlers.floats;
         let output = match handlers.output() {
@@ -94,7 +94,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
                 reads_size: #reads_size, indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, output: #output, half: #half, block: #block,
-                wide: #wide, single: #single, other_floats: #others,
+                address64: #address64, single: #single, other_floats: #others,
                 facts: [#facts_32, #facts_64], file: #file, line: #line as u32 }
         }
     });
@@ -141,7 +141,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub block: bool,
             /// The fast handler also copies blocks if the instruction has no scalar base and each lane has a
             /// 64-bit address.
-            pub wide: bool,
+            pub address64: bool,
             /// Results depend on the f32 and bf16 bits of MODE.
             pub single: bool,
             /// Results depend on the bits of MODE for other floats, or on those for overflow, which apply to

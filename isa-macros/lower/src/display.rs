@@ -446,12 +446,12 @@ impl Lines<'_, '_> {
     fn block(&mut self, block: &Block) -> Result {
         self.line("fast: a copy, if all lanes are active and addresses are coalesced")?;
         self.inner(|l| match block {
-            Block::Global { base, offsets, unless, wide, store, dwords } => {
+            Block::Global { base, offsets, unless, address64, store, dwords } => {
                 if let Some(unless) = unless {
                     l.line(format_args!("unless {unless}"))?;
                 }
-                if let Some(wide) = wide {
-                    let address = sum_text(wide, *offsets);
+                if let Some(address64) = address64 {
+                    let address = sum_text(address64, *offsets);
                     l.line(format_args!(
                         "then {} {dwords} dwords Global[{address}: 64 bits]",
                         direction(*store)

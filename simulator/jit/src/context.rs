@@ -7,7 +7,7 @@ use crate::snapshot::ProgramSnapshot;
 pub struct CompileContext<'a> {
     pub program: &'a ProgramSnapshot,
     /// Wave64.
-    pub wide: bool,
+    pub wave64: bool,
     /// f32 denormals are flushed.
     pub flush: bool,
     /// MODE.IEEE is set.

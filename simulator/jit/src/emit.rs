@@ -52,7 +52,7 @@ pub fn unit(
         frame,
         vectors,
         sgprs,
-        wide_wave: context.wide,
+        wave64: context.wave64,
         flush: context.flush,
         facts: Facts::default(),
         zero_extended_ints: HashSet::new(),

@@ -337,7 +337,7 @@ impl Inner {
         let compiled = &mut compiled[mode.index()];
         let context = CompileContext {
             program: &self.snapshot,
-            wide: mode.wide,
+            wave64: mode.wave64,
             flush: mode.flush,
             ieee: mode.ieee,
             checked: self.checked,

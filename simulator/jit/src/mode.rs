@@ -34,7 +34,7 @@ pub struct CodeMode {
     /// f32 denormals are flushed.
     pub flush: bool,
     /// Wave64.
-    pub wide: bool,
+    pub wave64: bool,
     /// [`IEEE`] is set.
     pub ieee: bool,
     /// [`CodeMode::msbs`]. Code has them as a property of each entry: they are not part of [`CodeMode::index`].
@@ -47,7 +47,7 @@ impl CodeMode {
 
     /// The mode of waves of `lanes` lanes with IEEE rules that keep denormals.
     pub fn ieee(lanes: u32) -> CodeMode {
-        CodeMode { flush: false, wide: lanes == 64, ieee: true, msbs: 0 }
+        CodeMode { flush: false, wave64: lanes == 64, ieee: true, msbs: 0 }
     }
 
     /// The bits of MODE that extend VGPR numbers, at the start of a unit.
@@ -70,11 +70,11 @@ impl CodeMode {
         let unless = if arch.facts().vgprs.msbs && !tracks_msbs { VGPR_MSBS } else { 0 };
         let flush = FloatMode::fast(mode, GPR_IDX_EN | VSKIP | unless)?.flushes();
         let msbs = if tracks_msbs { (mode >> MSBS) as u8 } else { 0 };
-        Some(CodeMode { flush, wide: lanes == 64, ieee: mode & IEEE != 0, msbs })
+        Some(CodeMode { flush, wave64: lanes == 64, ieee: mode & IEEE != 0, msbs })
     }
 
     pub fn index(self) -> usize {
-        self.flush as usize | (self.wide as usize) << 1 | (self.ieee as usize) << 2
+        self.flush as usize | (self.wave64 as usize) << 1 | (self.ieee as usize) << 2
     }
 }
 
@@ -82,7 +82,7 @@ impl std::fmt::Display for CodeMode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let denormals = if self.flush { "flushed" } else { "kept" };
         let ieee = if self.ieee { ", IEEE" } else { "" };
-        write!(f, "wave{}, f32 denormals {denormals}{ieee}", if self.wide { 64 } else { 32 })?;
+        write!(f, "wave{}, f32 denormals {denormals}{ieee}", if self.wave64 { 64 } else { 32 })?;
         match self.msbs {
             0 => Ok(()),
             bits => write!(f, ", VGPR MSBs {bits:#04x}"),

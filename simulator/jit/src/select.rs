@@ -371,8 +371,8 @@ fn block_supported(lanes: &Lanes, block: &Block) -> bool {
 fn addresses_supported(block: &Block) -> bool {
     let fine = |values: &[Value]| values.iter().all(|v| check_value(v, Place::Wave).is_ok());
     match block {
-        Block::Global { base, unless, wide, dwords, .. } => {
-            let terms = [Some(&base[..]), wide.as_deref(), unless.as_ref().map(std::slice::from_ref)];
+        Block::Global { base, unless, address64, dwords, .. } => {
+            let terms = [Some(&base[..]), address64.as_deref(), unless.as_ref().map(std::slice::from_ref)];
             matches!(dwords, 1 | 2 | 4) && terms.into_iter().flatten().all(fine)
         }
         Block::Lds { plus, dwords, .. } => matches!(dwords, 1 | 2 | 4) && fine(plus),

@@ -88,11 +88,11 @@ impl Handlers {
         }
     }
 
-    /// Returns the handlers for the arithmetic modes in MODE, for waves of 64 lanes (`wide`) or of 32.
-    fn by_arithmetic(&'static self, fast: Option<Avx2>, mode: u32, wide: bool) -> &'static Table {
+    /// Returns the handlers for the arithmetic modes in MODE, for waves of 64 lanes (`wave64`) or of 32.
+    fn by_arithmetic(&'static self, fast: Option<Avx2>, mode: u32, wave64: bool) -> &'static Table {
         match fast {
             None => self.base(),
-            Some(fast) => self.fast(fast, FloatMode::of(mode), wide),
+            Some(fast) => self.fast(fast, FloatMode::of(mode), wave64),
         }
     }
 }
@@ -227,9 +227,9 @@ impl<'a> Cx<'a> {
         (self.narrow, self.handlers, self.general) = (narrow, handlers, general);
     }
 
-    /// Returns the handlers for the arithmetic modes in MODE, for waves of 64 lanes (`wide`) or of 32.
-    pub(super) fn by_arithmetic(&self, wide: bool) -> &'static Table {
-        self.tables.by_arithmetic(self.fast, self.wave.mode, wide)
+    /// Returns the handlers for the arithmetic modes in MODE, for waves of 64 lanes (`wave64`) or of 32.
+    pub(super) fn by_arithmetic(&self, wave64: bool) -> &'static Table {
+        self.tables.by_arithmetic(self.fast, self.wave.mode, wave64)
     }
 
     /// Returns the half that a handler for 32 lanes runs on.

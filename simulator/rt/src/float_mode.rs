@@ -69,8 +69,8 @@ impl FloatMode {
         self.single == Single::Flush
     }
 
-    pub(super) fn index(self, wide: bool) -> usize {
-        self.single as usize * 4 + self.usual as usize * 2 + wide as usize
+    pub(super) fn index(self, wave64: bool) -> usize {
+        self.single as usize * 4 + self.usual as usize * 2 + wave64 as usize
     }
 
     /// Returns whether fast handlers are compiled for this mode.

@@ -128,24 +128,24 @@ impl<H: Copy> Handlers<H> {
         self.by_mode.get_or_init(|| self.made(|_| &self.tables.by_mode))
     }
 
-    /// Returns the table for an arithmetic mode, in waves of 64 lanes (`wide`) or of 32, on a host with the
+    /// Returns the table for an arithmetic mode, in waves of 64 lanes (`wave64`) or of 32, on a host with the
     /// features that fast handlers are compiled for.
     #[inline(always)]
-    pub(super) fn fast(&'static self, _: Avx2, mode: FloatMode, wide: bool) -> &'static Table<H> {
-        match self.fast[mode.index(wide)].get() {
+    pub(super) fn fast(&'static self, _: Avx2, mode: FloatMode, wave64: bool) -> &'static Table<H> {
+        match self.fast[mode.index(wave64)].get() {
             Some(table) => table,
-            None => self.make_fast(mode, wide),
+            None => self.make_fast(mode, wave64),
         }
     }
 
     #[cold]
-    fn make_fast(&'static self, mode: FloatMode, wide: bool) -> &'static Table<H> {
+    fn make_fast(&'static self, mode: FloatMode, wave64: bool) -> &'static Table<H> {
         let tables = &self.tables;
         if !mode.is_fast() && !tables.mixed {
             return self.base();
         }
         // Operations without f32 are the same in both.
-        let fast = match (mode.flushes(), wide) {
+        let fast = match (mode.flushes(), wave64) {
             (false, false) => &tables.keep,
             (false, true) => &tables.keep_64,
             (true, false) => &tables.flush,
@@ -156,7 +156,7 @@ impl<H: Copy> Handlers<H> {
             !mode.is_fast() && info.is_some_and(|info| mode.is_slow(info.single, info.other_floats))
         };
         let of = |code| if is_slow(code) { &tables.base } else { fast };
-        self.fast[mode.index(wide)].get_or_init(|| self.made(of))
+        self.fast[mode.index(wave64)].get_or_init(|| self.made(of))
     }
 
     /// Builds a table that takes the handler of each code from the table that `of` returns.

@@ -144,21 +144,21 @@ fn addresses_are_sums() {
 /// Without a scalar base, an address may have 64 bits of the same operand.
 #[test]
 fn wide_addresses_are_of_the_same_operand() {
-    let wide = |other: &str| {
+    let address64 = |other: &str| {
         let body = format!(
             "a = indexOf(SADDR) == 0x7cU ? {other} : SADDR.u64 + 64'U(VADDR.u32); MEM[a].b64 = DATA.b64;"
         );
         match handlers("GLOBAL_STORE_B64", &body).fast {
-            Fast::Block(Block::Global { unless: Some(_), wide, .. }) => wide.map(|base| base.len()),
+            Fast::Block(Block::Global { unless: Some(_), address64, .. }) => address64.map(|base| base.len()),
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(wide("VADDR.u64"), Some(0));
-    assert_eq!(wide("VADDR.u64 + 64'U(OFFSET.u32)"), Some(1));
-    assert_eq!(wide("DATA.u64"), None);
-    assert_eq!(wide("VADDR.u64 + VADDR.u64"), None);
-    assert_eq!(wide("64'U(OFFSET.u32)"), None);
-    assert_eq!(wide("VADDR.u64 - 4ULL"), None);
+    assert_eq!(address64("VADDR.u64"), Some(0));
+    assert_eq!(address64("VADDR.u64 + 64'U(OFFSET.u32)"), Some(1));
+    assert_eq!(address64("DATA.u64"), None);
+    assert_eq!(address64("VADDR.u64 + VADDR.u64"), None);
+    assert_eq!(address64("64'U(OFFSET.u32)"), None);
+    assert_eq!(address64("VADDR.u64 - 4ULL"), None);
 }
 
 /// Each access is performed once by each lane, outside of branches and selections.

@@ -16,7 +16,7 @@ pub enum Block {
         unless: Option<Value>,
         /// The uniform terms of the address if `unless` is not 0 and the address is such a sum, with 64 bits
         /// of each lane.
-        wide: Option<Vec<Value>>,
+        address64: Option<Vec<Value>>,
         store: bool,
         dwords: u32,
     },

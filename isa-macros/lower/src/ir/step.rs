@@ -86,7 +86,7 @@ pub struct Sum {
     /// then becomes a lane vector.
     pub unless: Option<(Value, LaneLoop)>,
     /// In the case of `unless`, the uniform terms, if the lanes' part is then 64 bits of the same operand.
-    pub wide: Option<Vec<Value>>,
+    pub address64: Option<Vec<Value>>,
     /// The steps that stage the scalar part as a lane vector in the case of `unless`.
     pub stage: Vec<Step>,
 }

@@ -33,7 +33,7 @@ pub fn find(lanes: &Lanes) -> Option<Block> {
             base: sum.base.clone(),
             offsets: sum.offsets,
             unless: sum.unless.as_ref().map(|(unless, _)| unless.clone()),
-            wide: sum.wide.clone(),
+            address64: sum.address64.clone(),
             store,
             dwords,
         }),

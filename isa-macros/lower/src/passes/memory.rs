@@ -60,7 +60,7 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
                     base: terms.base.iter().map(|&v| v.clone()).collect(),
                     offsets: terms.offsets,
                     unless,
-                    wide: terms.wide.as_ref().map(|base| base.iter().map(|&v| v.clone()).collect()),
+                    address64: terms.address64.as_ref().map(|base| base.iter().map(|&v| v.clone()).collect()),
                     stage: if staged { stage.clone() } else { Vec::new() },
                 }))
             }

@@ -42,7 +42,7 @@ pub struct Terms<'a> {
     /// The operand with each lane's 32 bits.
     pub offsets: Role,
     /// The uniform terms if `unless` is not 0 and the operand then has 64 bits per lane.
-    pub wide: Option<Vec<&'a Value>>,
+    pub address64: Option<Vec<&'a Value>>,
 }
 
 impl<'a> Terms<'a> {
@@ -52,16 +52,16 @@ impl<'a> Terms<'a> {
             && is_uniform(unless)
         {
             let terms = Terms::of(sum)?;
-            return Some(Terms { unless: Some(unless), wide: wide(other, terms.offsets), ..terms });
+            return Some(Terms { unless: Some(unless), address64: address64(other, terms.offsets), ..terms });
         }
         let (mut base, mut offsets) = (Vec::new(), None);
         collect(addr, &mut base, &mut offsets)?;
-        Some(Terms { unless: None, base, offsets: offsets?, wide: None })
+        Some(Terms { unless: None, base, offsets: offsets?, address64: None })
     }
 }
 
 /// Matches the sum of 64 bits of `lanes` and uniform terms; returns the terms.
-fn wide(addr: &Value, lanes: Role) -> Option<Vec<&Value>> {
+fn address64(addr: &Value, lanes: Role) -> Option<Vec<&Value>> {
     fn collect<'a>(value: &'a Value, lanes: Role, base: &mut Vec<&'a Value>, count: &mut u32) -> Option<()> {
         if value.host_width != HostWidth::W64 {
             return None;

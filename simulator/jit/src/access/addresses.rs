@@ -55,11 +55,11 @@ impl Emitter<'_> {
         };
         let dwords = dwords as usize;
         let bytes = subword.map_or(4 * dwords, |subword| subword.bytes);
-        let wide = self.is_wide(block, op)?;
-        let register = vector(offsets, 1 + wide as usize)?;
+        let address64 = self.has_address64(block, op)?;
+        let register = vector(offsets, 1 + address64 as usize)?;
         let data = if store { Some(vector(Role::Data, dwords)?) } else { None };
         let terms: Vec<(&[Value], HostWidth)> = match block {
-            Block::Global { wide: Some(terms), .. } if wide => vec![(&terms[..], HostWidth::W64)],
+            Block::Global { address64: Some(terms), .. } if address64 => vec![(&terms[..], HostWidth::W64)],
             Block::Global { base, .. } => vec![(&base[..], HostWidth::W64)],
             Block::Lds { plus, .. } => {
                 plus.iter().map(|term| (std::slice::from_ref(term), HostWidth::W32)).collect()
@@ -75,16 +75,16 @@ impl Emitter<'_> {
                 sum = self.op2(Op2::Add, host_width, sum, v)?;
             }
             let base = self.resize(sum, host_width, HostWidth::W64)?;
-            accesses.push(Access { register, wide, store, lds, registers: dwords, bytes, base });
+            accesses.push(Access { register, address64, store, lds, registers: dwords, bytes, base });
         }
         self.record_address(false);
         Ok((accesses, data))
     }
 
     /// Returns whether each lane supplies a 64-bit address.
-    fn is_wide(&mut self, block: &Block, op: &Op) -> R<bool> {
-        let Block::Global { unless: Some(unless), wide, .. } = block else { return Ok(false) };
-        match (self.uniform_value(unless, op)?, wide) {
+    fn has_address64(&mut self, block: &Block, op: &Op) -> R<bool> {
+        let Block::Global { unless: Some(unless), address64, .. } = block else { return Ok(false) };
+        match (self.uniform_value(unless, op)?, address64) {
             (Val::Const(0), _) => Ok(false),
             (Val::Const(_), Some(_)) => Ok(true),
             _ => Err(Bug("an address")),
@@ -122,7 +122,7 @@ impl Emitter<'_> {
         for access in accesses {
             let base = self.uniform(access.base, HostWidth::W64)?;
             let group = resolved.len();
-            resolved.push(match (access.lds, access.wide) {
+            resolved.push(match (access.lds, access.address64) {
                 (true, _) => self.resolve_lds(access, accesses, &mut lds, base, bailout),
                 (false, false) => {
                     let (range, remaining) = self.find_element_range(access, base, bailout);

@@ -89,9 +89,9 @@ pub fn operands_supported(op: &Op, block: &Block) -> bool {
         _ => false,
     };
     let (offsets, store, base) = match block {
-        Block::Global { offsets, store, unless, wide, .. } => {
+        Block::Global { offsets, store, unless, address64, .. } => {
             let base = match op.src[1].place() {
-                Place::Scalar(NULL) => unless.is_none() || wide.is_some() && vector(*offsets, 2),
+                Place::Scalar(NULL) => unless.is_none() || address64.is_some() && vector(*offsets, 2),
                 Place::Scalar(at) => at + 2 <= NULL,
                 _ => false,
             };
@@ -116,12 +116,12 @@ impl Emitter<'_> {
     ) -> R<Option<Val>> {
         self.env = Env::new(op);
         let (Block::Global { offsets, .. } | Block::Lds { lanes: offsets, .. }) = &subword.block;
-        let (first, wide) = register;
+        let (first, address64) = register;
         let low = self.register(packet, first);
-        let address = if wide {
+        let address = if address64 {
             let high = self.register(packet, first + 1);
             let [low, high] = [low, high].map(|v| self.flush_pending(v));
-            Val::Wide(self.join_words(low, high))
+            Val::Lanes64(self.join_words(low, high))
         } else {
             Val::Lanes(low)
         };
@@ -130,7 +130,7 @@ impl Emitter<'_> {
             read.map_or(HostWidth::W32, |read| HostWidth::of(read.width))
         };
         let wanted = host_width(*offsets);
-        let own = if wide { HostWidth::W64 } else { HostWidth::W32 };
+        let own = if address64 { HostWidth::W64 } else { HostWidth::W32 };
         let address = self.resize(address, own, wanted)?;
         self.env.operands.insert(*offsets, (address, wanted));
         if let Some(result) = &subword.lanes.result {
@@ -163,7 +163,7 @@ impl Emitter<'_> {
     ) -> R<()> {
         let zeros = u32::MAX << (8 * subword.bytes);
         self.b.facts.record_bits(v, KnownBits { zeros, ones: 0 });
-        self.subword_code(op, subword, (access.register, access.wide), Val::Lanes(v), packet)?;
+        self.subword_code(op, subword, (access.register, access.address64), Val::Lanes(v), packet)?;
         Ok(())
     }
 
@@ -206,9 +206,9 @@ impl Emitter<'_> {
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);
             let PacketPosition { n, .. } = e.packet.ok_or(Bug("a packet"))?;
-            let Access { register, wide, .. } = location.access;
+            let Access { register, address64, .. } = location.access;
             let data = e.register(&mut packet, data);
-            let moved = e.subword_code(op, subword, (register, wide), Val::Lanes(data), &mut packet)?;
+            let moved = e.subword_code(op, subword, (register, address64), Val::Lanes(data), &mut packet)?;
             let v = e.lanes(moved.ok_or(Bug("a store"))?)?;
             let [scatter, done] = [(); 2].map(|()| e.f.label());
             e.branch_if_zero(contiguous, scatter);

@@ -87,8 +87,8 @@ impl Emitter<'_> {
         let (add, or) = (Code::VEX_Vpaddd_ymm_ymm_ymmm256, Code::VEX_Vpor_ymm_ymm_ymmm256);
         let lanes = self.b.f.vconst(std::array::from_fn(|lane| lane as u32 * stride(location)));
         let mut all: Option<UnitStrideSummary> = None;
-        let high_word = location.access.wide.then(|| self.broadcast_first_lane(location, 1, 0));
-        for packet in 0..if self.wide_wave { 8 } else { 4 } {
+        let high_word = location.access.address64.then(|| self.broadcast_first_lane(location, 1, 0));
+        for packet in 0..if self.wave64 { 8 } else { 4 } {
             let first = self.broadcast_first_lane(location, 0, packet);
             let wanted = self.b.f.rvm(add, first, lanes, None);
             let mut differences = self.differences_from(location, 0, packet, wanted);

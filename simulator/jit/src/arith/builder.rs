@@ -29,7 +29,7 @@ pub struct Builder {
     pub frame: V,
     pub vectors: V,
     pub sgprs: V,
-    pub wide_wave: bool,
+    pub wave64: bool,
     pub flush: bool,
     pub facts: Facts,
     /// Integers whose high word is zero.
@@ -82,7 +82,7 @@ impl Builder {
     /// Expands the lanes' bits to a mask.
     pub fn expand_mask(&mut self, bits: V) -> R<V> {
         let PacketPosition { n, base, bits_distance } = self.packet.ok_or(Bug("a lane's bit"))?;
-        let (all, own) = if self.wide_wave {
+        let (all, own) = if self.wave64 {
             let bits = self.f.int2(Int2::Shr, Width::W64, bits, n);
             (self.f.splat(false, bits), self.f.vconst(std::array::from_fn(|k| 1 << k)))
         } else {
@@ -123,7 +123,7 @@ impl Builder {
 
     /// Returns the host width of a wave's mask.
     pub fn mask_width(&self) -> HostWidth {
-        if self.wide_wave { HostWidth::W64 } else { HostWidth::W32 }
+        if self.wave64 { HostWidth::W64 } else { HostWidth::W32 }
     }
 
     /// Sets or clears MXCSR.DAZ from here on. Writing MXCSR is slow, so that code keeps the current setting

@@ -15,7 +15,7 @@ impl Builder {
             _ if host_width == HostWidth::W128 => return Err(Bug("128 bits")),
             Val::Const(bits) => self.f.iconst(bits as u64 & low_mask(host_width.bits()) as u64),
             Val::Uniform(v) | Val::Bool(v) => v,
-            Val::Lanes(_) | Val::Mask(_) | Val::Wide(_) => {
+            Val::Lanes(_) | Val::Mask(_) | Val::Lanes64(_) => {
                 return Err(Bug("a varying value as a uniform one"));
             }
         })
@@ -42,15 +42,15 @@ impl Builder {
                 let one = self.uniform(val, HostWidth::W32)?;
                 self.broadcast(HostWidth::W32, one)
             }
-            Val::Wide(_) => return Err(Bug("64 bits as 32")),
+            Val::Lanes64(_) => return Err(Bug("64 bits as 32")),
         })
     }
 
     /// Returns 64-bit lanes.
-    pub fn wide(&mut self, val: Val) -> R<[V; 2]> {
+    pub fn lanes64(&mut self, val: Val) -> R<[V; 2]> {
         Ok(match val {
             Val::Const(bits) => [self.splat_constant(HostWidth::W64, bits as u64); 2],
-            Val::Wide(v) => v,
+            Val::Lanes64(v) => v,
             Val::Uniform(v) | Val::Bool(v) => [self.broadcast(HostWidth::W64, v); 2],
             Val::Lanes(_) | Val::Mask(_) => return Err(Bug("32 bits as 64")),
         })
@@ -70,7 +70,7 @@ impl Builder {
                 let zero = self.is_zero(HostWidth::W32, v);
                 Val::Mask(self.bnot(HostWidth::W32, zero))
             }
-            Val::Wide(v) => {
+            Val::Lanes64(v) => {
                 let v = v.map(|v| self.is_zero(HostWidth::W64, v));
                 let zero = self.low_words(v);
                 Val::Mask(self.bnot(HostWidth::W32, zero))
@@ -110,12 +110,12 @@ impl Builder {
             (Val::Uniform(v), _, HostWidth::W32) => {
                 Val::Uniform(self.f.int1(Int1::ZeroExtend32, width(HostWidth::W32), v))
             }
-            (Val::Wide(v), _, HostWidth::W32) => Val::Lanes(self.low_words(v)),
+            (Val::Lanes64(v), _, HostWidth::W32) => Val::Lanes(self.low_words(v)),
             (Val::Lanes(_) | Val::Mask(_), ..) => {
                 let v = self.lanes(val)?;
-                Val::Wide(self.extend(v, false))
+                Val::Lanes64(self.extend(v, false))
             }
-            (Val::Wide(_), ..) => return Err(Bug("128 bits")),
+            (Val::Lanes64(_), ..) => return Err(Bug("128 bits")),
         })
     }
 
@@ -138,8 +138,8 @@ impl Builder {
                 Val::Lanes(f(self, host_width, a, b))
             }
             _ => {
-                let (a, b) = (self.wide(a)?, self.wide(b)?);
-                Val::Wide([f(self, host_width, a[0], b[0]), f(self, host_width, a[1], b[1])])
+                let (a, b) = (self.lanes64(a)?, self.lanes64(b)?);
+                Val::Lanes64([f(self, host_width, a[0], b[0]), f(self, host_width, a[1], b[1])])
             }
         })
     }
@@ -171,7 +171,7 @@ impl Builder {
         match val {
             Val::Uniform(v) => Val::Bool(v),
             Val::Lanes(v) => Val::Mask(v),
-            Val::Wide(v) => Val::Mask(self.low_words(v)),
+            Val::Lanes64(v) => Val::Mask(self.low_words(v)),
             other => other,
         }
     }
@@ -223,8 +223,8 @@ impl Builder {
                         })
                     }
                     _ => {
-                        let (a, b, mask) = (self.wide(a)?, self.wide(b)?, self.wide_mask(mask));
-                        Val::Wide([0, 1].map(|k| self.f.blend(true, mask[k], a[k], b[k])))
+                        let (a, b, mask) = (self.lanes64(a)?, self.lanes64(b)?, self.mask64(mask));
+                        Val::Lanes64([0, 1].map(|k| self.f.blend(true, mask[k], a[k], b[k])))
                     }
                 })
             }

@@ -39,16 +39,16 @@ impl Builder {
             Conversion::F32ToF64 => {
                 let v = self.unflushed_lanes(v)?;
                 let v = self.float_source(self.f32_denormals(), v);
-                Ok(Val::Wide(self.widen_halves(v, Code::VEX_Vcvtps2pd_ymm_xmmm128)))
+                Ok(Val::Lanes64(self.widen_halves(v, Code::VEX_Vcvtps2pd_ymm_xmmm128)))
             }
             Conversion::F64ToF32 => {
-                let v = self.wide(v)?;
+                let v = self.lanes64(v)?;
                 let v = self.narrow_halves(v, Code::VEX_Vcvtpd2ps_xmm_ymmm256);
                 Ok(Val::Lanes(self.float_result(self.f32_denormals(), v)))
             }
             Conversion::I32ToF64 => {
                 let v = self.lanes(v)?;
-                Ok(Val::Wide(self.widen_halves(v, Code::VEX_Vcvtdq2pd_ymm_xmmm128)))
+                Ok(Val::Lanes64(self.widen_halves(v, Code::VEX_Vcvtdq2pd_ymm_xmmm128)))
             }
             Conversion::U32ToF64 => {
                 // Convert after subtracting half of the range, which is added again; both steps are exact.
@@ -57,11 +57,11 @@ impl Builder {
                 let v = self.bxor(HostWidth::W32, v, top);
                 let v = self.widen_halves(v, Code::VEX_Vcvtdq2pd_ymm_xmmm128);
                 let half = self.splat_constant(HostWidth::W64, HALF_RANGE);
-                Ok(Val::Wide(v.map(|v| self.f.rvm(DOUBLE.add, v, half, None))))
+                Ok(Val::Lanes64(v.map(|v| self.f.rvm(DOUBLE.add, v, half, None))))
             }
             Conversion::F64ToI32 | Conversion::F64ToU32 => {
                 let signed = conversion == Conversion::F64ToI32;
-                let v = self.wide(v)?;
+                let v = self.lanes64(v)?;
                 let v = v.map(|v| self.clamp_for_truncation(v, signed));
                 let v = self.narrow_halves(v, Code::VEX_Vcvttpd2dq_xmm_ymmm256);
                 let top = self.splat_constant(HostWidth::W32, 1 << 31);
@@ -172,7 +172,7 @@ impl Builder {
         self.swap_middle_quarters(v)
     }
 
-    /// Swaps lanes 2 and 3 with 4 and 5: converts between lane order and the order of [`Val::Wide`].
+    /// Swaps lanes 2 and 3 with 4 and 5: converts between lane order and the order of [`Val::Lanes64`].
     fn swap_middle_quarters(&mut self, v: V) -> V {
         self.f.rm(Code::VEX_Vpermq_ymm_ymmm256_imm8, v, Some(0xd8))
     }
@@ -282,7 +282,7 @@ impl Builder {
 
     /// Emits `x * 2^n` of f64, rounded once, by the same factors as the handler.
     pub fn ldexp_f64(&mut self, a: Val, n: Val) -> R<Val> {
-        let mut v = self.wide(a)?;
+        let mut v = self.lanes64(a)?;
         let mut rest = self.clamp(n, 2200)?;
         for last in [false, false, true] {
             let part = match (rest, last) {
@@ -308,7 +308,7 @@ impl Builder {
                 break;
             }
         }
-        Ok(Val::Wide(v))
+        Ok(Val::Lanes64(v))
     }
 
     /// Clamps a signed word to `-bound..=bound`.
@@ -331,9 +331,9 @@ impl Builder {
                 let n = self.lanes(n)?;
                 let high = self.shift_by(Shift::Left, HostWidth::W32, n, 20);
                 let low = self.splat_constant(HostWidth::W32, 0);
-                Val::Wide(self.join_words(low, high))
+                Val::Lanes64(self.join_words(low, high))
             }
         };
-        self.wide(exponent)
+        self.lanes64(exponent)
     }
 }

@@ -50,7 +50,7 @@ impl Builder {
 
     /// Emits a segment of 2 / pi for an f64, by its number.
     pub fn trig_preop(&mut self, a: Val, n: Val) -> R<Val> {
-        let a = self.wide(a)?;
+        let a = self.lanes64(a)?;
         let n = self.lanes(n)?;
         let n = self.extend(n, false);
         for (place, v) in (0..).zip(a.into_iter().chain(n)) {
@@ -61,13 +61,13 @@ impl Builder {
             let disp = frame_offset::LANE_BUFFER + 8 * RESULT as i32 + 32 * k;
             self.f.vload(self.frame, disp, false)
         });
-        Ok(Val::Wide(results))
+        Ok(Val::Lanes64(results))
     }
 
     /// Emits `1 / sqrt(x)` of f64: the handler's error estimate for the quotient by the rounded root.
     pub fn rsq_f64(&mut self, a: Val) -> R<Val> {
         let host_width = HostWidth::W64;
-        let x = self.wide(a)?;
+        let x = self.lanes64(a)?;
         let [one, half, tiny, sign, zero, infinity] =
             [DOUBLE.one, 0.5f64.to_bits(), (1023 - 95) << 52, 1 << 63, 0, DOUBLE.infinity]
                 .map(|bits| self.splat_constant(host_width, bits));
@@ -99,7 +99,7 @@ impl Builder {
             self.f.blend(true, equal, least, y)
         });
         let function = exact_rsq_f64 as *const () as u64;
-        Ok(Val::Wide(self.replace_unless_exact([uncertain[0], uncertain[1]], &[x], results, function)))
+        Ok(Val::Lanes64(self.replace_unless_exact([uncertain[0], uncertain[1]], &[x], results, function)))
     }
 
     /// Emits `(a * b + c) * 2^n` of f32, by a sum in f64 that is rounded to odd, which makes the second
@@ -151,7 +151,7 @@ impl Builder {
     pub fn fma_ldexp_f64(&mut self, [a, b, c, n]: [Val; 4], only: Option<V>) -> R<Val> {
         let sum =
             self.float_op(Denormals::Keep, &DOUBLE, [a, b, c], |e, [a, b, c]| e.f.fma(true, a, b, c))?;
-        let sum = self.wide(sum)?;
+        let sum = self.lanes64(sum)?;
         let bits = self.high_words(sum);
         let exponent = self.shift_by(Shift::Right, HostWidth::W32, bits, 20);
         let field = self.splat_constant(HostWidth::W32, 0x7ff);
@@ -177,11 +177,11 @@ impl Builder {
             let power = self.pow2(n)?;
             results = [0, 1].map(|k| self.f.rvm(DOUBLE.mul, results[k], power[k], None));
         }
-        let [a, b, c] = [self.wide(a)?, self.wide(b)?, self.wide(c)?];
+        let [a, b, c] = [self.lanes64(a)?, self.lanes64(b)?, self.lanes64(c)?];
         let n = self.extend(words, false);
-        let uncertain = self.wide_mask(uncertain);
+        let uncertain = self.mask64(uncertain);
         let function = exact_fma_ldexp_f64 as *const () as u64;
-        Ok(Val::Wide(self.replace_unless_exact(uncertain, &[a, b, c, n], results, function)))
+        Ok(Val::Lanes64(self.replace_unless_exact(uncertain, &[a, b, c, n], results, function)))
     }
 }
 

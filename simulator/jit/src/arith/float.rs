@@ -283,14 +283,14 @@ impl Builder {
         }
         let mut v = Vec::with_capacity(N);
         for val in vals {
-            v.push(self.wide(val)?);
+            v.push(self.lanes64(val)?);
         }
-        Ok(Val::Wide([0, 1].map(|half| one(self, std::array::from_fn(|k| v[k][half])))))
+        Ok(Val::Lanes64([0, 1].map(|half| one(self, std::array::from_fn(|k| v[k][half])))))
     }
 
     fn fma(&mut self, denormals: Denormals, format: &Format, args: [Val; 3]) -> R<Val> {
-        let wide = format.host_width != HostWidth::W32;
-        self.float_op(denormals, format, args, |e, [a, b, c]| e.f.fma(wide, a, b, c))
+        let is_64 = format.host_width != HostWidth::W32;
+        self.float_op(denormals, format, args, |e, [a, b, c]| e.f.fma(is_64, a, b, c))
     }
 
     fn float_compare(&mut self, which: u8, denormals: Denormals, format: &Format, a: Val, b: Val) -> R<Val> {
@@ -324,7 +324,7 @@ impl Builder {
         for val in vals {
             v.push(match single {
                 true => [self.unflushed_lanes(val)?; 2],
-                false => self.wide(val)?,
+                false => self.lanes64(val)?,
             });
         }
         for half in 0..if single { 1 } else { 2 } {
@@ -359,7 +359,7 @@ impl Builder {
         b: Val,
     ) -> R<Val> {
         let host_width = format.host_width;
-        let wide = host_width != HostWidth::W32;
+        let is_64 = host_width != HostWidth::W32;
         self.float_op(denormals, format, [a, b], |e, [a, b]| {
             let code = if less { format.min } else { format.max };
             // For two zeros, the host returns the second operand.
@@ -372,26 +372,26 @@ impl Builder {
                 true => (quiet_a, e.bor(host_width, b, quiet)),
                 false => (b, a),
             };
-            let out = e.f.blend(wide, nan_b, of_b, number);
-            let out = e.f.blend(wide, nan_a, of_a, out);
+            let out = e.f.blend(is_64, nan_b, of_b, number);
+            let out = e.f.blend(is_64, nan_a, of_a, out);
             let both = e.band(host_width, nan_a, nan_b);
-            e.f.blend(wide, both, quiet_a, out)
+            e.f.blend(is_64, both, quiet_a, out)
         })
     }
 
     fn fract(&mut self, denormals: Denormals, format: &Format, a: Val) -> R<Val> {
         self.float_op(denormals, format, [a], |e, [x]| {
-            let wide = format.host_width != HostWidth::W32;
+            let is_64 = format.host_width != HostWidth::W32;
             let below = e.f.rm(format.round, x, Some(rounding::DOWN));
             let mut r = e.f.rvm(format.sub, x, below, None);
             let [most, zero] = [format.below_one, 0].map(|bits| e.splat_constant(format.host_width, bits));
             let beyond = e.f.rvm(format.compare, r, most, Some(predicate::GREATER));
-            if !wide {
+            if !is_64 {
                 // A zero is positive.
                 let none = e.f.rvm(format.compare, r, zero, Some(predicate::EQUAL));
                 r = e.f.blend(false, none, zero, r);
             }
-            e.f.blend(wide, beyond, most, r)
+            e.f.blend(is_64, beyond, most, r)
         })
     }
 

@@ -37,10 +37,10 @@ impl Builder {
             let quiet = e.splat_constant(host_width, format.quiet);
             let quiet = e.bor(host_width, taken.x, quiet);
             let nan = e.is_nan(format, taken.x);
-            let wide = host_width != HostWidth::W32;
-            let own = e.f.blend(wide, nan, quiet, taken.x);
-            let made = e.f.blend(wide, taken.special, own, made);
-            if !wide {
+            let is_64 = host_width != HostWidth::W32;
+            let own = e.f.blend(is_64, nan, quiet, taken.x);
+            let made = e.f.blend(is_64, taken.special, own, made);
+            if !is_64 {
                 e.facts.denormal_free.insert(made);
             }
             made
@@ -74,8 +74,8 @@ impl Builder {
         mut f: impl FnMut(&mut Self, V) -> V,
     ) -> R<Val> {
         if format.host_width != HostWidth::W32 {
-            let v = self.wide(a)?;
-            return Ok(Val::Wide(v.map(|v| f(self, v))));
+            let v = self.lanes64(a)?;
+            return Ok(Val::Lanes64(v.map(|v| f(self, v))));
         }
         let v = self.lanes(a)?;
         let v = if denormals == Denormals::Flush { self.flush_denormals(v) } else { v };
@@ -83,7 +83,7 @@ impl Builder {
     }
 
     fn decompose(&mut self, format: &Format, x: V) -> Decomposed {
-        let (host_width, wide) = (format.host_width, format.host_width != HostWidth::W32);
+        let (host_width, is_64) = (format.host_width, format.host_width != HostWidth::W32);
         let [exponent, zero] = [format.infinity, 0].map(|bits| self.splat_constant(host_width, bits));
         let field = self.band(host_width, x, exponent);
         let least = self.icmp(Cc::Eq, host_width, field, zero);
@@ -94,7 +94,7 @@ impl Builder {
         let power = self.splat_constant(host_width, format.one + (SCALE_EXPONENT << format.significand));
         // With DAZ set, there are no denormals to scale.
         let scaled = self.f.rvm(format.mul, x, power, None);
-        let normal = self.f.blend(wide, least, scaled, x);
+        let normal = self.f.blend(is_64, least, scaled, x);
         let special = self.bor(host_width, most, none);
         Decomposed { x, normal, denormal: least, special }
     }

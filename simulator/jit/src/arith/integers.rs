@@ -143,7 +143,7 @@ impl Builder {
         }
         match (op, val) {
             (_, Val::Lanes(v)) => self.facts.record_bits(v, result),
-            (Op2::Add, Val::Wide(v)) => self.record_sum(v, a, b)?,
+            (Op2::Add, Val::Lanes64(v)) => self.record_sum(v, a, b)?,
             _ => {}
         }
         Ok(val)
@@ -226,16 +226,16 @@ impl Builder {
     /// Emits a product of words, or a sum of two 64-bit values, in 128 bits.
     pub fn wide_sum(&mut self, op: Op2, a: Val, b: Val) -> R<Val> {
         let host_width = HostWidth::W64;
-        let (a, b) = (self.wide(a)?, self.wide(b)?);
+        let (a, b) = (self.lanes64(a)?, self.lanes64(b)?);
         if op == Op2::Mul {
             let product = Code::VEX_Vpmuludq_ymm_ymm_ymmm256;
-            return Ok(Val::Wide([0, 1].map(|k| self.f.rvm(product, a[k], b[k], None))));
+            return Ok(Val::Lanes64([0, 1].map(|k| self.f.rvm(product, a[k], b[k], None))));
         }
         let sum = [0, 1].map(|k| self.iadd(host_width, a[k], b[k]));
         let less = [0, 1].map(|k| self.icmp(Cc::LtU, host_width, sum[k], b[k]));
         let carry = self.low_words(less);
         self.facts.bit_64.insert(sum, carry);
-        Ok(Val::Wide(sum))
+        Ok(Val::Lanes64(sum))
     }
 
     /// Emits `a * b + c` of signed integers of 32, 32 and 64 bits: 64 bits of the sum, and bit 64.
@@ -243,7 +243,7 @@ impl Builder {
         let host_width = HostWidth::W64;
         let [a, b] = [self.lanes(a)?, self.lanes(b)?];
         let [a, b] = [self.extend(a, false), self.extend(b, false)];
-        let c = self.wide(c)?;
+        let c = self.lanes64(c)?;
         let zero = self.splat_constant(host_width, 0);
         let (mut sum, mut beyond) = (a, a);
         for k in 0..2 {
@@ -256,7 +256,7 @@ impl Builder {
         }
         let beyond = self.low_words(beyond);
         self.facts.bit_64.insert(sum, beyond);
-        Ok(Val::Wide(sum))
+        Ok(Val::Lanes64(sum))
     }
 
     /// Classifies a term of a sum, if it is a word or a sum of words.
@@ -268,7 +268,7 @@ impl Builder {
             Val::Uniform(v) if self.zero_extended_ints.contains(&v) => {
                 Some(Term::Word(self.broadcast(HostWidth::W32, v)))
             }
-            Val::Wide(v) => match (self.facts.carries.get(&v), self.facts.split.get(&v)) {
+            Val::Lanes64(v) => match (self.facts.carries.get(&v), self.facts.split.get(&v)) {
                 (Some(carry), Some((low, _))) => Some(Term::Sum { low: *low, carry: *carry }),
                 (_, Some((low, _))) if self.facts.zero_extended.contains(&v[0]) => {
                     Some(match self.facts.bool_words.get(low) {

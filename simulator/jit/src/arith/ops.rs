@@ -415,7 +415,7 @@ impl Builder {
     }
 
     /// Expands a mask of 32-bit lanes to one of 64-bit lanes.
-    pub fn wide_mask(&mut self, mask: V) -> [V; 2] {
+    pub fn mask64(&mut self, mask: V) -> [V; 2] {
         self.interleave(mask, mask)
     }
 

@@ -81,10 +81,10 @@ impl Builder {
         }
         if host_width == HostWidth::W128 {
             return match (shift, v) {
-                (Shift::Right, Val::Wide(v)) if n == 64 && self.facts.bit_64.contains_key(&v) => {
+                (Shift::Right, Val::Lanes64(v)) if n == 64 && self.facts.bit_64.contains_key(&v) => {
                     Ok(Val::Mask(self.facts.bit_64[&v]))
                 }
-                (_, Val::Wide(v)) if self.facts.bit_64.contains_key(&v) => Err(Bug("128 bits")),
+                (_, Val::Lanes64(v)) if self.facts.bit_64.contains_key(&v) => Err(Bug("128 bits")),
                 (Shift::Right, _) if n >= 64 => Ok(Val::Const(0)),
                 (Shift::Right, _) => self.shift_const(shift, HostWidth::W64, v, n),
                 // Bits shifted beyond bit 63 would be lost.

@@ -18,7 +18,7 @@ pub enum Val {
     /// A boolean of each of eight lanes: all ones or zero, in 32 bits.
     Mask(V),
     /// 64 bits of each of eight lanes: those of lanes 0, 1, 4 and 5, and those of the other four.
-    Wide([V; 2]),
+    Lanes64([V; 2]),
 }
 
 /// Returns a mask of the low `width` bits.
@@ -29,7 +29,7 @@ pub fn low_mask(width: u32) -> u128 {
 impl Val {
     /// Returns whether lanes may differ.
     pub fn is_varying(self) -> bool {
-        matches!(self, Val::Lanes(_) | Val::Mask(_) | Val::Wide(_))
+        matches!(self, Val::Lanes(_) | Val::Mask(_) | Val::Lanes64(_))
     }
 }
 

@@ -56,7 +56,7 @@ called! {
         unsafe {
             let [slot, register, bytes, op] = (&raw const (*frame).lane_buffer).cast::<[u64; 4]>().read();
             let (slot, register, bytes, op) = (slot as usize, register as usize, bytes as u32, op as u32);
-            let halves = if (*frame).mode.wide { 2 } else { 1 };
+            let halves = if (*frame).mode.wave64 { 2 } else { 1 };
             let wave = &*(*frame).wave_ptr();
             let offsets = (0..halves).flat_map(|half| wave.lane_vec(half, register).0);
             let actual = classify(&offsets.collect::<Vec<u32>>(), bytes);

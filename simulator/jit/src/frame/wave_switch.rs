@@ -269,7 +269,7 @@ unsafe fn resume(frame: *mut Frame, wave: *mut Wave) -> u32 {
 unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> {
     // SAFETY: the contract guarantees a valid frame and wave.
     unsafe {
-        let (pc, wide) = ((*wave).pc, (*wave).halves() == 2);
+        let (pc, wave64) = ((*wave).pc, (*wave).halves() == 2);
         let program = &*(*frame).program;
         let next = program.op_at(pc)?;
         let place = (&(*(*frame).entries)).get(program.index_of(next))?;
@@ -278,7 +278,7 @@ unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> 
         if !place.has_msbs((*wave).mode & tracked) {
             return None;
         }
-        let same_mode = (*wave).mode == (*frame).wave_mode && wide == (*frame).mode.wide;
+        let same_mode = (*wave).mode == (*frame).wave_mode && wave64 == (*frame).mode.wave64;
         let of = |cx: &Cx<'_>| CodeMode::of(cx, tracked != 0).map(CodeMode::index);
         if !same_mode && of(Frame::cx(frame)) != Some((*frame).mode.index()) {
             return None;

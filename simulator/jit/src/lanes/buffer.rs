@@ -29,7 +29,7 @@ const MAX_INSTRUCTIONS: usize = 64;
 impl Emitter<'_> {
     /// Emits the pending run if it writes one of these registers, which are about to be read or written.
     pub fn flush_pending_masks(&mut self, code: usize, words: usize) -> R<()> {
-        let words_of_mask = if self.wide_wave { 2 } else { 1 };
+        let words_of_mask = if self.wave64 { 2 } else { 1 };
         let overlaps = |mask: &usize| code < mask + words_of_mask && *mask < code + words;
         if self.packet.is_none() && self.run.masks.iter().any(overlaps) { self.close_run() } else { Ok(()) }
     }
@@ -41,7 +41,7 @@ impl Emitter<'_> {
         let result_dwords = selection.handlers.result_dwords() as u16;
         // Partially overlapping masks would depend on the order of writes; a mask whose inactive bits are
         // preserved is also an input.
-        let width = if self.wide_wave { 2 } else { 1 };
+        let width = if self.wave64 { 2 } else { 1 };
         let clashes = |mask: &Mask, waiting: &usize| {
             let code = mask_register(*mask, op);
             let preserves = matches!(gather_step(lanes, *mask), Step::Gather { keep: true, .. });
@@ -114,7 +114,7 @@ impl Emitter<'_> {
                         MaskSource::Run(code)
                     } else {
                         let low = self.source_word(op.src[3], 0)?;
-                        MaskSource::Wave(if self.wide_wave {
+                        MaskSource::Wave(if self.wave64 {
                             let high = self.source_word(op.src[3], 1)?;
                             self.join_dwords(low, high)?
                         } else {
@@ -175,7 +175,7 @@ impl Emitter<'_> {
         }
         let (count, registers) = (accesses.len(), accesses[0].registers);
         let reads = |register: u16| self.run.written.contains(&register);
-        let address = reads(accesses[0].register) || accesses[0].wide && reads(accesses[0].register + 1);
+        let address = reads(accesses[0].register) || accesses[0].address64 && reads(accesses[0].register + 1);
         let full = match store {
             None => self.run.has_store() || self.run.accesses.len() + count > MAX_ACCESSES,
             Some(_) => self.run.overlap_checks_with_store() > MAX_OVERLAP_CHECKS,
@@ -314,7 +314,7 @@ impl Emitter<'_> {
                 bits = self.b.f.int2(Int2::Or, width, bits, old);
             }
             let words = self.split_dwords(Val::Uniform(bits))?;
-            let words = if self.wide_wave { &words[..] } else { &words[..1] };
+            let words = if self.wave64 { &words[..] } else { &words[..1] };
             self.set_sgprs(code, words)?;
         }
         Ok(())

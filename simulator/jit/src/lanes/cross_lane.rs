@@ -125,7 +125,7 @@ impl Emitter<'_> {
         let (lane, register, v) = (self.value(lane)?, self.constant_register(reg)?, self.value(value)?);
         let (lane, v) = (self.uniform(lane, HostWidth::W32)?, self.uniform(v, HostWidth::W32)?);
         self.bail_out_beyond(register);
-        let lanes = if self.wide_wave { 64 } else { 32 };
+        let lanes = if self.wave64 { 64 } else { 32 };
         let outside = self.b.f.label();
         self.b.f.branch(Cc::GeU, Width::W32, lane, lanes, outside);
         let address = self.lane_address(lane);
@@ -255,13 +255,13 @@ impl Emitter<'_> {
             (LaneRead::Register(register), VectorAt::Lane(lane)) => (register, self.value(lane)?),
             _ => return Err(Bug("a read of lanes")),
         };
-        let lanes: u32 = if self.wide_wave { 64 } else { 32 };
+        let lanes: u32 = if self.wave64 { 64 } else { 32 };
         let inside = self.is_lane(lane, lanes)?;
         let host_width = HostWidth::W32;
         let own = self.op2(Op2::And, host_width, lane, Val::Const(31))?;
         let own = self.shift(crate::lowering::Shift::Left, host_width, own, Val::Const(2))?;
         let mut offsets = self.lanes(own)?;
-        if self.wide_wave {
+        if self.wave64 {
             let half = self.op2(Op2::And, host_width, lane, Val::Const(32))?;
             let half = self.op2(Op2::Mul, host_width, half, Val::Const((HALF_BYTES / 32) as u128))?;
             let half = self.lanes(half)?;

@@ -87,7 +87,7 @@ impl Emitter<'_> {
     /// yet.
     pub fn apply_dpp(&mut self, op: &Op, dpp: &Dpp, words: usize, exec: V) -> R<DppResult> {
         let Place::Vector(first) = op.src[0].place() else { return Err(Bug("DPP of a scalar")) };
-        let lanes = if self.wide_wave { 64 } else { 32 };
+        let lanes = if self.wave64 { 64 } else { 32 };
         let moves = LaneMoves::new(dpp, lanes);
         let hidden = STAGE + self.run.hidden_registers;
         let active = moves.disables_lanes().then_some(hidden + words);

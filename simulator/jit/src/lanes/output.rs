@@ -89,7 +89,7 @@ impl Emitter<'_> {
                 (v, v)
             }
             _ => {
-                let v = Val::Wide(self.wide(v)?);
+                let v = Val::Lanes64(self.lanes64(v)?);
                 (v, v)
             }
         };

@@ -77,13 +77,13 @@ impl Emitter<'_> {
         // Advance to the next packet.
         let own = |op, d, b| Inst::Int2 { op, width: Width::W64, d, a: d, b };
         self.b.f.push(own(Int2::Add, base, Src::Imm(PACKET_BYTES)));
-        if self.wide_wave {
+        if self.wave64 {
             let last = self.b.f.compare(Cc::Eq, Width::W32, n, 32 - LANES);
             let step = (HALF_BYTES - LANE_VEC_BYTES) as i32;
             let step = self.b.f.int2(Int2::Mul, Width::W64, last, step);
             self.b.f.push(own(Int2::Add, base, Src::Value(step)));
         }
-        if !self.wide_wave && !self.b.f.is_read_in_loop(n) {
+        if !self.wave64 && !self.b.f.is_read_in_loop(n) {
             let end = self.b.f.hoist(|f| f.int2(Int2::Add, Width::W64, vectors, LANE_VEC_BYTES as i32));
             self.b.f.branch(Cc::Ne, Width::W64, base, end, top);
             self.b.f.end_loop();
@@ -91,7 +91,7 @@ impl Emitter<'_> {
             return result;
         }
         self.b.f.push(own(Int2::Add, n, Src::Imm(LANES)));
-        let count = if self.wide_wave { 64 } else { 32 };
+        let count = if self.wave64 { 64 } else { 32 };
         self.b.f.branch(Cc::Ne, Width::W32, n, count, top);
         self.b.f.end_loop();
         self.forget_vectors();
@@ -146,9 +146,9 @@ impl Emitter<'_> {
     fn offset_steps(&self, packet: &Packet, resolved: &ResolvedAccesses) -> Vec<(u16, Option<Val>)> {
         let mut steps = BTreeMap::new();
         for access in resolved.accesses.iter().filter(|_| resolved.is_fast()).map(|one| &one.access) {
-            for register in access.register..=access.register + access.wide as u16 {
+            for register in access.register..=access.register + access.address64 as u16 {
                 let Some((v, true)) = packet.registers.get(&register) else { continue };
-                let sum = self.b.facts.sums.get(v).filter(|_| !access.wide);
+                let sum = self.b.facts.sums.get(v).filter(|_| !access.address64);
                 let own = sum.filter(|(from, _)| packet.home_registers.get(from) == Some(&register));
                 steps.insert(register, own.map(|(_, step)| *step));
             }
@@ -283,7 +283,7 @@ impl Emitter<'_> {
             WriteBack::Fast { .. } => v,
         };
         if dwords != 1 {
-            let v = self.wide(v)?;
+            let v = self.lanes64(v)?;
             let (low, high) = (self.low_words(v), self.high_words(v));
             if self.env.active.is_none() {
                 self.b.facts.joined.insert((low, high), v);
@@ -327,7 +327,7 @@ impl Emitter<'_> {
             return Ok(Val::Lanes(low));
         }
         let high = self.register(packet, d + 1);
-        Ok(Val::Wide(self.join_words(low, high)))
+        Ok(Val::Lanes64(self.join_words(low, high)))
     }
 
     fn read_operand_lanes(&mut self, lanes: &LaneLoop, sources: &[(Role, Vec<Val>)]) -> R<()> {
@@ -341,7 +341,7 @@ impl Emitter<'_> {
                 }
                 (Some(low), Some(high), HostWidth::W64) => {
                     let (low, high) = (self.lanes(*low)?, self.lanes(*high)?);
-                    Val::Wide(self.join_words(low, high))
+                    Val::Lanes64(self.join_words(low, high))
                 }
                 _ => return Err(Bug("a wide source")),
             };
@@ -414,7 +414,7 @@ impl Emitter<'_> {
             return;
         }
         let flags = self.b.f.load(Size::B8, self.b.frame, frame_offset::FLAGS);
-        let halves = if self.wide_wave { 2 } else { 1 };
+        let halves = if self.wave64 { 2 } else { 1 };
         let mut rest = denormal_free;
         while let Some((first, _)) = rest.first() {
             let adjacent =

@@ -141,7 +141,7 @@ impl Emitter<'_> {
     /// Reads a mask of the wave's lanes.
     pub fn mask_register(&mut self, code: usize) -> R<Val> {
         let low = self.sgpr(code)?;
-        if !self.wide_wave {
+        if !self.wave64 {
             return Ok(low);
         }
         let high = if code + 1 < SGPRS && code != NULL { self.sgpr(code + 1)? } else { Val::Const(0) };
@@ -210,7 +210,7 @@ impl Emitter<'_> {
             WaveState::Exec | WaveState::Vcc => {
                 let wide = self.resize(val, host_width, HostWidth::W64)?;
                 let words = self.split_dwords(wide)?;
-                let count = if self.wide_wave { 2 } else { 1 };
+                let count = if self.wave64 { 2 } else { 1 };
                 let code = if state == WaveState::Exec { EXEC_LO } else { VCC_LO };
                 return self.set_sgprs(code, &words[..count]);
             }
@@ -308,7 +308,7 @@ impl Emitter<'_> {
         }
         self.close_run()?;
         let lane = self.uniform(lane, HostWidth::W32)?;
-        let lanes = if self.wide_wave { 64 } else { 32 };
+        let lanes = if self.wave64 { 64 } else { 32 };
         let inside = self.b.f.compare(Cc::LtU, Width::W32, lane, lanes);
         let address = self.lane_address(lane);
         let register = register + index as usize;
@@ -321,7 +321,7 @@ impl Emitter<'_> {
     pub fn lane_address(&mut self, lane: V) -> V {
         let own = self.b.f.int2(Int2::And, Width::W32, lane, 31);
         let mut address = self.b.f.int2(Int2::Shl, Width::W64, own, 2);
-        if self.wide_wave {
+        if self.wave64 {
             let half = self.b.f.int2(Int2::Shr, Width::W32, lane, 5);
             let half = self.b.f.int2(Int2::And, Width::W32, half, 1);
             let half = self.b.f.int2(Int2::Mul, Width::W64, half, HALF_BYTES as i32);

@@ -99,7 +99,7 @@ impl Emitter<'_> {
                 let (op, v) = (self.env.op(self.ops), self.value(value)?);
                 let v = self.resize(v, value.host_width, HostWidth::W64)?;
                 let words = self.split_dwords(v)?;
-                let count = if self.wide_wave { 2 } else { 1 };
+                let count = if self.wave64 { 2 } else { 1 };
                 self.set_sgprs(op.d1 as usize, &words[..count])?;
             }
             // `branch_path` emits jumps.

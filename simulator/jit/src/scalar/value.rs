@@ -116,7 +116,7 @@ impl Emitter<'_> {
                     let (low, high) = (self.value(low)?, self.value(high)?);
                     if low.is_varying() || high.is_varying() {
                         let (low, high) = (self.lanes(low)?, self.lanes(high)?);
-                        return Ok(Val::Wide(self.join_words(low, high)));
+                        return Ok(Val::Lanes64(self.join_words(low, high)));
                     }
                 }
                 let mut all = Val::Const(0);
@@ -214,7 +214,7 @@ impl Emitter<'_> {
             }
             ValueKind::ShrConst(inner, 32) if value.host_width == HostWidth::W64 => {
                 match self.value(inner)? {
-                    Val::Wide(v) => Ok(Val::Lanes(self.high_words(v))),
+                    Val::Lanes64(v) => Ok(Val::Lanes(self.high_words(v))),
                     v => {
                         let v = self.shift(Shift::Right, HostWidth::W64, v, Val::Const(32))?;
                         self.resize(v, HostWidth::W64, host_width)
@@ -255,7 +255,7 @@ impl Emitter<'_> {
         let host_width = HostWidth::W32;
         let (v, n) = (self.value(inner)?, self.shift_count(n, host_width)?);
         match v {
-            Val::Wide(v) if n.in_range => {
+            Val::Lanes64(v) if n.in_range => {
                 // For a count of 0, the high word contributes nothing: a left shift by 32 shifts everything
                 // out.
                 let (low, high) = (self.low_words(v), self.high_words(v));
@@ -272,11 +272,11 @@ impl Emitter<'_> {
     }
 
     fn state(&mut self, state: State, host_width: HostWidth) -> R<Val> {
-        let lanes = 32u128 << self.wide_wave as u32;
+        let lanes = 32u128 << self.wave64 as u32;
         Ok(match state {
             State::LaneId => return self.lane_id(),
-            State::Wave32 => Val::Const(!self.wide_wave as u128),
-            State::Wave64 => Val::Const(self.wide_wave as u128),
+            State::Wave32 => Val::Const(!self.wave64 as u128),
+            State::Wave64 => Val::Const(self.wave64 as u128),
             State::WaveSize => Val::Const(lanes),
             // A lane must see the state before the instruction, which the loop over lanes does not keep.
             _ if self.packet.is_some() => return Err(Bug("state in a lane")),
@@ -305,7 +305,7 @@ impl Emitter<'_> {
             }
             (Val::Lanes(v), HostWidth::W64) => {
                 let v = self.flush_pending(v);
-                Val::Wide(self.extend(v, true))
+                Val::Lanes64(self.extend(v, true))
             }
             (v, HostWidth::W32 | HostWidth::W64) => self.resize(v, from, host_width)?,
             (_, HostWidth::W128) => return Err(Bug("128 bits")),
@@ -325,7 +325,7 @@ impl Emitter<'_> {
         if int.signed && ordered {
             (x, y) = (self.signed(x, host_width, int.width)?, self.signed(y, host_width, int.width)?);
         }
-        if let (HostWidth::W64, Compare::Ge, Val::Wide(sum), Val::Const(0x1_0000_0000)) =
+        if let (HostWidth::W64, Compare::Ge, Val::Lanes64(sum), Val::Const(0x1_0000_0000)) =
             (host_width, op, x, y)
             && let Some(carry) = self.b.facts.carries.get(&sum)
         {

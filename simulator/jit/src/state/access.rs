@@ -13,7 +13,7 @@ pub struct Access {
     /// The register with the per-lane part of the address.
     pub register: u16,
     /// The per-lane part has 64 bits; its high words are in the next register.
-    pub wide: bool,
+    pub address64: bool,
     pub store: bool,
     /// Addresses are offsets in LDS.
     pub lds: bool,
@@ -34,7 +34,7 @@ impl Access {
     /// end of the element that begins there.
     pub fn constant_base(&self) -> Option<(i32, i32)> {
         match self.base {
-            Val::Const(base) if (self.lds || self.wide) && base < 1 << 30 => {
+            Val::Const(base) if (self.lds || self.address64) && base < 1 << 30 => {
                 Some((base as i32, base as i32 + self.bytes as i32))
             }
             _ => None,
@@ -43,7 +43,9 @@ impl Access {
 
     /// Returns whether the addresses of two accesses differ by a constant.
     pub fn differs_by_constant(&self, other: &Access) -> bool {
-        let key = |access: &Access| (access.register, access.lds, access.wide, access.store && access.wide);
+        let key = |access: &Access| {
+            (access.register, access.lds, access.address64, access.store && access.address64)
+        };
         key(self) == key(other) && self.constant_base().is_some() && other.constant_base().is_some()
     }
 
@@ -79,7 +81,8 @@ impl ResolvedAccess {
     /// Returns whether both accesses are statically known to have the same address in every lane.
     pub fn has_same_address(&self, other: &ResolvedAccess) -> bool {
         let (a, b) = (&self.access, &other.access);
-        (a.register, a.wide, a.lds, a.bytes) == (b.register, b.wide, b.lds, b.bytes) && a.base == b.base
+        (a.register, a.address64, a.lds, a.bytes) == (b.register, b.address64, b.lds, b.bytes)
+            && a.base == b.base
     }
 
     /// Returns whether the lanes have the same offsets in both accesses.

@@ -93,7 +93,7 @@ impl Emitter<'_> {
 
     fn emit_entry(&mut self, block: &mut LoopBlock, general: Label) -> R<bool> {
         let w = Width::W64;
-        let halves = if self.wide_wave { 2 } else { 1 };
+        let halves = if self.wave64 { 2 } else { 1 };
         let varying = |code: usize| block.written.contains(&code);
         let exec = (EXEC_LO..EXEC_LO + halves).any(varying);
         if block.runs != 1 || exec || block.inputs.iter().copied().any(varying) {

@@ -49,7 +49,7 @@ fn is_unmodified(op: &Op) -> bool {
 pub(super) fn block_variant(op: &Op, info: &OpInfo) -> Variant {
     let dwords = info.sources;
     let vectors = [0, 2, 3].into_iter().all(|slot| dwords[slot] == 0 || op.src[slot].is_vector());
-    let absent = info.wide && op.src[1].place() == Place::Scalar(NULL);
+    let absent = info.address64 && op.src[1].place() == Place::Scalar(NULL);
     let base = dwords[1] == 0 || absent || is_ordinary_sgpr(op.src[1]);
     if is_unmodified(op) && vectors && base { Variant::Fast } else { Variant::General }
 }
