@@ -355,7 +355,7 @@ impl Steps {
         let (read, locals, statements) = (self.reads(lanes), &self.locals, Scope::Lane.stmts(&lanes.body));
         let vecs: Vec<Ident> = (0..calls.len()).map(|at| format_ident!("simd{at}")).collect();
         let values = calls.iter().flat_map(|args| Scope::Lane.values(args));
-        let function = format_ident!("{}_{}_row", builtin.def().name, float_suffix(ty));
+        let function = format_ident!("{}_{}_vec", builtin.def().name, float_suffix(ty));
         quote! {
             #(let mut #vecs = LaneVec::ZERO;)*
             for l in 0..32usize {
@@ -608,7 +608,7 @@ fn write(dwords: u32, how: WriteBack) -> TokenStream {
         }
         WriteBack::Fast { flushing, direct } => {
             let direct = direct.then(|| {
-                quote! { if M::FLUSH_ROWS { return rt::flushing_write(cx, file, op, exec, o0); } }
+                quote! { if M::FLUSH_VECS { return rt::flushing_write(cx, file, op, exec, o0); } }
             });
             let mark = if flushing {
                 quote! {

@@ -10,7 +10,7 @@
 //! Of a wave, guaranteed by [`Wave`], whose register file is private:
 //!
 //! - **W1** The register file has [`LANE_VECS`] lane vectors for each 32 lanes, and at least one such file,
-//!   of which operations can number [`ROWS`]. The number of halves is derived from the file. A [`Half`]
+//!   of which operations can number [`OPERAND_VECS`]. The number of halves is derived from the file. A [`Half`]
 //!   obtained from a wave or a [`Cx`] is one of them.
 //! - **W2** The scalar file has [`SGPRS`] + [`SCALAR_CONSTS`] words.
 //!
@@ -58,7 +58,9 @@
 use crate::isa::{OPERATIONS, OpInfo};
 use isa_spec::pcode::ir::Shape;
 use wavesim_rt::op::{Ext, Op, Place, Variant};
-use wavesim_state::wave::{CONSTS, MAX_CONSTS, NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS};
+use wavesim_state::wave::{
+    CONSTS, MAX_CONSTS, NULL, OPERAND_VECS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS,
+};
 
 /// A violated invariant of an operation or a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -110,7 +112,7 @@ pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violatio
     for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
         match source.place() {
             Place::Scalar(at) if at >= SGPRS + SCALAR_CONSTS => return Err(Violation::Source(slot)),
-            Place::Vector(at) if at + STAGE_VECS > ROWS => return Err(Violation::Source(slot)),
+            Place::Vector(at) if at + STAGE_VECS > OPERAND_VECS => return Err(Violation::Source(slot)),
             // A constant that is not installed there would be another program's.
             Place::Vector(at) if (CONSTS..CONSTS + MAX_CONSTS).contains(&at) && at - CONSTS >= constants => {
                 return Err(Violation::Pool(slot));
@@ -290,7 +292,7 @@ mod tests {
 
     #[test]
     fn results_are_registers() {
-        for at in [STAGE, CONSTS, SCALARS, ROWS, u16::MAX as usize] {
+        for at in [STAGE, CONSTS, SCALARS, OPERAND_VECS, u16::MAX as usize] {
             let found = changed("v_add_f32 v1, v2, v3", |op| op.d = at as u16);
             assert_eq!(found, Violation::Result(at as u16));
         }

@@ -14,7 +14,7 @@ pub trait Mode {
     const FLUSH_IN: bool = Self::FLUSH;
     /// Results are flushed when they are written, a lane vector at a time; for semantics of a single
     /// operation.
-    const FLUSH_ROWS: bool = false;
+    const FLUSH_VECS: bool = false;
     /// All operations use the library.
     const GENERAL: bool;
     /// A single operation on f32 lane vectors is that of the host ([`super::ordered`]).
@@ -68,7 +68,7 @@ impl Mode for FlushOut {
 
 impl Mode for FlushVecs {
     const FLUSH: bool = false;
-    const FLUSH_ROWS: bool = true;
+    const FLUSH_VECS: bool = true;
     const GENERAL: bool = false;
     const DIRECT: bool = cfg!(target_arch = "x86_64");
     #[inline(always)]

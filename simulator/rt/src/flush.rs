@@ -4,7 +4,7 @@
 use super::context::{Cx, Flow};
 use super::results::fast_write;
 use crate::op::{Op, Source};
-use wavesim_state::wave::{ROWS, is_denormal};
+use wavesim_state::wave::{OPERAND_VECS, is_denormal};
 use wavesim_state::{Half, LaneVec};
 
 /// Returns whether all sources of a fast handler are flagged as free of f32 denormals.
@@ -29,7 +29,7 @@ pub unsafe fn search_denormals<const N: usize>(file: Half, sources: [Source; N])
     let mut all = true;
     for source in sources {
         let at = source.number() as usize;
-        debug_assert!(at < ROWS);
+        debug_assert!(at < OPERAND_VECS);
         // SAFETY: the source is a lane vector (O4).
         unsafe {
             if have_no_denormals(file, [source]) {

@@ -1,7 +1,7 @@
 //! The dense operation that the interpreter runs: an instruction with its operands resolved.
 
 use crate::operations::OPERATION_COUNT;
-use wavesim_state::wave::{ALL_VGPRS, NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS};
+use wavesim_state::wave::{ALL_VGPRS, NULL, OPERAND_VECS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS};
 
 /// The operand binding of a source, encoded in 16 bits with disjoint ranges: words of the scalar file (SGPRs
 /// by operand code, then the program's first constants), lane vectors of the register file, and special
@@ -56,7 +56,7 @@ const SPECIAL_END: u16 = POOL + SLOTS as u16;
 // The ranges are disjoint and large enough.
 const _: () = {
     assert!(SCALAR_WORDS <= VECTOR as usize);
-    assert!(ROWS <= VECTOR as usize);
+    assert!(OPERAND_VECS <= VECTOR as usize);
     assert!(VECTOR.is_power_of_two() && 2 * VECTOR <= SPECIAL);
     assert!(SPECIAL & (2 * VECTOR - 1) == 0 && SPECIAL_END - SPECIAL <= VECTOR);
 };
@@ -93,7 +93,7 @@ impl Source {
 
     /// A lane vector of the register file, if at least as many follow as the widest source has.
     pub const fn vector(at: usize) -> Option<Source> {
-        if at + STAGE_VECS <= ROWS { Some(Source(VECTOR + at as u16)) } else { None }
+        if at + STAGE_VECS <= OPERAND_VECS { Some(Source(VECTOR + at as u16)) } else { None }
     }
 
     /// The staged source of an operation's slot.

@@ -3,7 +3,7 @@
 use super::context::Cx;
 use crate::op::{Op, Place, Source};
 use wavesim_state::memory::{PRIVATE_BASE, SHARED_BASE};
-use wavesim_state::wave::{NULL, ROWS, SCALARS, SGPRS, STAGE, STAGE_VECS, is_denormal};
+use wavesim_state::wave::{NULL, OPERAND_VECS, SCALARS, SGPRS, STAGE, STAGE_VECS, is_denormal};
 use wavesim_state::{Half, LaneVec};
 
 /// Returns the clamp bit of the instruction.
@@ -36,7 +36,7 @@ pub unsafe fn stage<const DWORDS: usize>(
     const { assert!(DWORDS <= STAGE_VECS) };
     if source.is_vector() {
         let at = source.number() as usize;
-        debug_assert!(at + DWORDS <= ROWS);
+        debug_assert!(at + DWORDS <= OPERAND_VECS);
         return file.at(at);
     }
     // SAFETY: the caller upholds the same contract.
@@ -150,7 +150,7 @@ pub unsafe fn fast_broadcast(cx: &Cx<'_>, op: &Op, file: Half) {
         }
         let value = cx.wave.sgprs[sgpr % SGPRS];
         let at = SCALARS + sgpr;
-        debug_assert!(at < ROWS);
+        debug_assert!(at < OPERAND_VECS);
         // SAFETY: the listed SGPR has a copy in the file (O5, W1).
         let vec = unsafe { &mut *file.at(at) };
         if vec.0[0] != value {
@@ -179,7 +179,7 @@ pub unsafe fn fast_broadcast_both(cx: &Cx<'_>, op: &Op) {
         }
         let value = cx.wave.sgprs[sgpr % SGPRS];
         let at = SCALARS + sgpr;
-        debug_assert!(at < ROWS);
+        debug_assert!(at < OPERAND_VECS);
         // SAFETY: the listed SGPR has a copy in each file (O5, W1), and the files are disjoint.
         unsafe {
             let vecs = (&mut *first.at(at), &mut *second.at(at));

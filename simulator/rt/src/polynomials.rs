@@ -197,8 +197,8 @@ macro_rules! polynomials {
 }
 
 polynomials! {
-    exp2_f32_row exp2_f16_row exp2_f32_eight exp2_f16_eight Exp2 exp2, false;
-    log2_f32_row log2_f16_row log2_f32_eight log2_f16_eight Log2 quick::log2::<true>, false;
-    sin_turns_f32_row sin_turns_f16_row sin_turns_f32_eight sin_turns_f16_eight Sin sine, true;
-    cos_turns_f32_row cos_turns_f16_row cos_turns_f32_eight cos_turns_f16_eight Cos cosine, false;
+    exp2_f32_vec exp2_f16_vec exp2_f32_eight exp2_f16_eight Exp2 exp2, false;
+    log2_f32_vec log2_f16_vec log2_f32_eight log2_f16_eight Log2 quick::log2::<true>, false;
+    sin_turns_f32_vec sin_turns_f16_vec sin_turns_f32_eight sin_turns_f16_eight Sin sine, true;
+    cos_turns_f32_vec cos_turns_f16_vec cos_turns_f32_eight cos_turns_f16_eight Cos cosine, false;
 }

@@ -5,7 +5,7 @@ use super::operands::clamp;
 use crate::op::{Op, Part};
 use crate::output as modifier;
 use isa_spec::pcode::ir::Ty;
-use wavesim_state::wave::{NULL, ROWS};
+use wavesim_state::wave::{NULL, OPERAND_VECS};
 use wavesim_state::{Half, LaneVec};
 
 /// The kind of a result, for the output modifiers.
@@ -105,7 +105,7 @@ pub unsafe fn old_vecs(file: Half, op: &Op) -> *const LaneVec {
         static ZEROS: [LaneVec; 4] = [LaneVec::ZERO; 4];
         return ZEROS.as_ptr();
     }
-    debug_assert!((op.d as usize) < ROWS);
+    debug_assert!((op.d as usize) < OPERAND_VECS);
     file.at(op.d as usize)
 }
 
@@ -135,7 +135,7 @@ pub unsafe fn write<const N: usize>(
     vecs: [LaneVec; N],
 ) {
     let at = op.d as usize;
-    debug_assert!(at + N <= ROWS);
+    debug_assert!(at + N <= OPERAND_VECS);
     if exec == u32::MAX && op.flags & Op::OUTPUT == 0 {
         for (k, new) in vecs.into_iter().enumerate() {
             // SAFETY: the result is inside the file (O3, W1), and nothing else refers to it.
@@ -207,7 +207,7 @@ pub(super) unsafe fn write_some(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt
 #[inline(always)]
 pub unsafe fn fast_write<const N: usize>(file: Half, op: &Op, exec: u32, vecs: [LaneVec; N]) {
     let at = op.d as usize;
-    debug_assert!(at + N <= ROWS);
+    debug_assert!(at + N <= OPERAND_VECS);
     // SAFETY: the result is inside the file (O3, W1), and nothing else refers to it.
     let old = unsafe { &mut *file.at(at).cast::<[LaneVec; N]>() };
     if exec == u32::MAX {
@@ -270,7 +270,7 @@ pub unsafe fn write_half(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, 
         Op::CLEAR_UPPER => (0, 0, 0xffff),
         _ => (16, 0xffff, 0xffff),
     };
-    debug_assert!((op.d as usize) < ROWS);
+    debug_assert!((op.d as usize) < OPERAND_VECS);
     // SAFETY: the result is inside the file (O3, W1), and nothing else refers to it.
     let old = unsafe {
         file.set_no_denormals(op.d as usize, false);

@@ -227,20 +227,20 @@ fn sums_of_bf16() {
 
 /// The functions that are computed for all lanes at once.
 #[test]
-fn functions_of_rows() {
+fn functions_of_lane_vectors() {
     if Avx2::detect().is_none() {
         return;
     }
     type Row = [fn(&mut LaneVec); 2];
     let cases: [(Pure, Ty, Row); 8] = [
-        (Pure::Exp2, F32, [|r| exp2_f32_row(&Keep, r), |r| exp2_f32_row(&Flush, r)]),
-        (Pure::Log2, F32, [|r| log2_f32_row(&Keep, r), |r| log2_f32_row(&Flush, r)]),
-        (Pure::Sin, F32, [|r| sin_turns_f32_row(&Keep, r), |r| sin_turns_f32_row(&Flush, r)]),
-        (Pure::Cos, F32, [|r| cos_turns_f32_row(&Keep, r), |r| cos_turns_f32_row(&Flush, r)]),
-        (Pure::Exp2, F16, [|r| exp2_f16_row(&Keep, r), |r| exp2_f16_row(&Flush, r)]),
-        (Pure::Log2, F16, [|r| log2_f16_row(&Keep, r), |r| log2_f16_row(&Flush, r)]),
-        (Pure::Sin, F16, [|r| sin_turns_f16_row(&Keep, r), |r| sin_turns_f16_row(&Flush, r)]),
-        (Pure::Cos, F16, [|r| cos_turns_f16_row(&Keep, r), |r| cos_turns_f16_row(&Flush, r)]),
+        (Pure::Exp2, F32, [|r| exp2_f32_vec(&Keep, r), |r| exp2_f32_vec(&Flush, r)]),
+        (Pure::Log2, F32, [|r| log2_f32_vec(&Keep, r), |r| log2_f32_vec(&Flush, r)]),
+        (Pure::Sin, F32, [|r| sin_turns_f32_vec(&Keep, r), |r| sin_turns_f32_vec(&Flush, r)]),
+        (Pure::Cos, F32, [|r| cos_turns_f32_vec(&Keep, r), |r| cos_turns_f32_vec(&Flush, r)]),
+        (Pure::Exp2, F16, [|r| exp2_f16_vec(&Keep, r), |r| exp2_f16_vec(&Flush, r)]),
+        (Pure::Log2, F16, [|r| log2_f16_vec(&Keep, r), |r| log2_f16_vec(&Flush, r)]),
+        (Pure::Sin, F16, [|r| sin_turns_f16_vec(&Keep, r), |r| sin_turns_f16_vec(&Flush, r)]),
+        (Pure::Cos, F16, [|r| cos_turns_f16_vec(&Keep, r), |r| cos_turns_f16_vec(&Flush, r)]),
     ];
     let mut random = Random(4);
     for (builtin, ty, fast) in cases {
@@ -272,10 +272,10 @@ fn results_near_ties_are_exact() {
     type Quick = fn(f64) -> f64;
     type Row = fn(&mut LaneVec);
     let cases: [(Pure, Quick, Row); 4] = [
-        (Pure::Exp2, quick::exp2::<true>, |r| exp2_f32_row(&Keep, r)),
-        (Pure::Log2, quick::log2::<true>, |r| log2_f32_row(&Keep, r)),
-        (Pure::Sin, |x| quick::sin_cos::<true>(x).0, |r| sin_turns_f32_row(&Keep, r)),
-        (Pure::Cos, |x| quick::sin_cos::<true>(x).1, |r| cos_turns_f32_row(&Keep, r)),
+        (Pure::Exp2, quick::exp2::<true>, |r| exp2_f32_vec(&Keep, r)),
+        (Pure::Log2, quick::log2::<true>, |r| log2_f32_vec(&Keep, r)),
+        (Pure::Sin, |x| quick::sin_cos::<true>(x).0, |r| sin_turns_f32_vec(&Keep, r)),
+        (Pure::Cos, |x| quick::sin_cos::<true>(x).1, |r| cos_turns_f32_vec(&Keep, r)),
     ];
     for (builtin, quickly, row) in cases {
         let undecided = |bits: &u32| {

@@ -200,7 +200,7 @@ impl Watch<'_> {
     }
 
     /// [`Watch::keep`] for 32 lanes.
-    pub(super) fn keep_rows(&mut self, space: Space, addresses: &[u64; 32], size_bytes: usize, exec: u32) {
+    pub(super) fn keep_vecs(&mut self, space: Space, addresses: &[u64; 32], size_bytes: usize, exec: u32) {
         let patterns = patterns(addresses, size_bytes as u64);
         for (at, pattern) in patterns.into_iter().enumerate() {
             let full = exec >> (8 * at) & 0xff == 0xff;
@@ -313,7 +313,7 @@ mod tests {
     proptest! {
         /// Merged accesses cover each lane exactly once, and each lane is marked if it is beyond LDS.
         #[test]
-        fn rows_are_their_lanes(
+        fn merged_accesses_are_their_lanes(
             eights in [eight(), eight(), eight(), eight()],
             exec in prop_oneof![Just(u32::MAX), Just(0xffff_0000), any::<u32>()],
         ) {

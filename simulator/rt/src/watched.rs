@@ -56,7 +56,7 @@ pub fn lane_vecs<'a, R>(
 ) -> Option<R> {
     let watch = cx.watch.take()?;
     if write {
-        watch.keep_rows(space, addresses, size_bytes, exec);
+        watch.keep_vecs(space, addresses, size_bytes, exec);
     }
     exchange(cx, watch);
     let result = access(cx);

@@ -1,23 +1,23 @@
 //! The vector registers of a wave: one file per 32 lanes. A file contains everything that a lane handler
 //! needs, so that a handler can run on either half of a wave given a pointer to its file.
 
-use super::wave::{ALL_VGPRS, LaneVec, ROWS};
+use super::wave::{ALL_VGPRS, LaneVec, OPERAND_VECS};
 use memmap2::MmapMut;
 use std::alloc::Layout;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// Lane vectors of a file: [`ROWS`] that operations can number, then EXEC and flags.
-pub const LANE_VECS: usize = ROWS + 2 + CODES / size_of::<LaneVec>();
+/// Lane vectors of a file: [`OPERAND_VECS`] that operations can number, then EXEC and flags.
+pub const LANE_VECS: usize = OPERAND_VECS + 2 + CODES / size_of::<LaneVec>();
 /// EXEC of the half as a lane mask: all ones or zero per lane.
-const MASK: usize = ROWS;
+const MASK: usize = OPERAND_VECS;
 /// EXEC of the half as bits, in the first word.
-const EXEC: usize = ROWS + 1;
+const EXEC: usize = OPERAND_VECS + 1;
 /// Flags of each lane vector, one byte each: [`NO_DENORMALS`], [`UNWRITTEN`].
-const FLAGS: usize = ROWS + 2;
+const FLAGS: usize = OPERAND_VECS + 2;
 /// Number of lane vectors that a source's code can name: a table of this length needs no bounds check.
 const CODES: usize = 2048;
-const _: () = assert!(ROWS <= CODES);
+const _: () = assert!(OPERAND_VECS <= CODES);
 
 /// No lane holds an f32 denormal: handlers that flush denormals need not search for them.
 pub const NO_DENORMALS: u8 = 1;
@@ -81,7 +81,7 @@ impl Files {
         let (vecs, state) = self[half * LANE_VECS..][..LANE_VECS].split_at_mut(FLAGS);
         debug_assert!(size_of_val(state) == CODES);
         // SAFETY: the slice has `CODES` bytes, and every bit pattern is a valid flag byte.
-        (&mut vecs[..ROWS], unsafe { &mut *state.as_mut_ptr().cast() })
+        (&mut vecs[..OPERAND_VECS], unsafe { &mut *state.as_mut_ptr().cast() })
     }
 }
 
@@ -214,10 +214,10 @@ impl Half {
     /// Returns the flags of a lane vector; the lowest bit is set if it holds no f32 denormal.
     ///
     /// # Safety
-    /// As for [`Half::exec`]; `vec` is below [`ROWS`].
+    /// As for [`Half::exec`]; `vec` is below [`OPERAND_VECS`].
     #[inline(always)]
     pub unsafe fn flags(self, vec: usize) -> u8 {
-        // SAFETY: the caller guarantees a live wave's file and that `vec` is below [`ROWS`].
+        // SAFETY: the caller guarantees a live wave's file and that `vec` is below [`OPERAND_VECS`].
         unsafe { *self.flag(vec) }
     }
 
@@ -227,7 +227,7 @@ impl Half {
     /// As for [`Half::flags`].
     #[inline(always)]
     pub unsafe fn set_no_denormals(self, vec: usize, clean: bool) {
-        // SAFETY: the caller guarantees a live wave's file and that `vec` is below [`ROWS`].
+        // SAFETY: the caller guarantees a live wave's file and that `vec` is below [`OPERAND_VECS`].
         unsafe { *self.flag(vec) = clean as u8 };
     }
 
@@ -237,7 +237,7 @@ impl Half {
     /// As for [`Half::flags`].
     #[inline(always)]
     pub unsafe fn mark_written(self, vec: usize) {
-        // SAFETY: the caller guarantees a live wave's file and that `vec` is below [`ROWS`].
+        // SAFETY: the caller guarantees a live wave's file and that `vec` is below [`OPERAND_VECS`].
         unsafe { *self.flag(vec) &= NO_DENORMALS };
     }
 }

@@ -42,7 +42,7 @@ const _: () = assert!(ACC == VGPRS);
 /// Number of lane vectors of a half that operations can name: the VGPRs of both kinds, then hidden ones:
 /// [`DISCARD`], temporaries of split instructions, staged sources, the program's first constants, and copies
 /// of SGPRs.
-pub const ROWS: usize = SCALARS + SGPRS + STAGE_VECS;
+pub const OPERAND_VECS: usize = SCALARS + SGPRS + STAGE_VECS;
 /// Hidden lane vectors for sources that have to be staged: [`STAGE_VECS`] for each of four sources.
 pub const STAGE: usize = ALL_VGPRS + 16;
 pub const STAGE_VECS: usize = 4;
@@ -293,7 +293,7 @@ impl Wave {
     /// Updates the flags after a write to a lane vector of a half.
     #[inline(always)]
     pub fn written(&mut self, half: usize, vec: usize) {
-        if half < self.halves && vec < ROWS {
+        if half < self.halves && vec < OPERAND_VECS {
             // SAFETY: the half and the vector are in bounds (W1).
             unsafe { self.half(half).set_no_denormals(vec, false) };
         }

@@ -26,7 +26,7 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         }
     }
     let exec = file.exec();
-    if M::FLUSH_ROWS {
+    if M::FLUSH_VECS {
         return rt::flushing_write(cx, file, op, exec, o0);
     }
     rt::fast_write::<1usize>(file, op, exec, [o0]);
