@@ -263,12 +263,12 @@ fn report_access<O: Observer + ?Sized>(
     observer: &mut O,
 ) -> bool {
     let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time };
-    let goes_on = observer.accessed(&step, &done(&cx.watch, None, false));
+    let continues = observer.accessed(&step, &done(&cx.watch, None, false));
     if let Some(watch) = &mut cx.watch {
         watch.logs.clear();
         watch.keeps_loads = observer.keeps_loads();
     }
-    goes_on
+    continues
 }
 
 thread_local! {

@@ -16,7 +16,7 @@ use crate::ranges::RangeCache;
 use crate::wave_cache::{WaveCache, WaveCaches};
 use std::mem::{MaybeUninit, offset_of};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use wave_switch::RingState;
+use wave_switch::SchedulerState;
 use wavesim_engine::interp::Waves;
 use wavesim_isa::relative::VGPR_MSBS;
 use wavesim_machine::exec::op::Op;
@@ -81,7 +81,7 @@ pub struct Frame {
     entries: *const [EntryPoint],
     /// The waves that have run in this frame, with their caches.
     wave_caches: *mut WaveCaches<WavePointers>,
-    ring: RingState,
+    scheduler: SchedulerState,
     /// The bits of MODE that units track: those that extend VGPR numbers, or none. While code runs, MODE has earlier
     /// ones; see [`sync_vgpr_msbs`].
     tracked_mode: u32,
@@ -167,7 +167,7 @@ impl Frame {
     pub unsafe fn cx<'f>(frame: *mut Frame) -> &'f mut Cx<'f> {
         // SAFETY: the contract of `enter` guarantees that the frame points to a valid context.
         unsafe {
-            if matches!((*frame).ring, RingState::Ring { stale: true, .. }) {
+            if matches!((*frame).scheduler, SchedulerState::Shared { stale: true, .. }) {
                 Frame::sync_context(frame);
             }
             &mut *(*frame).cx.cast()
@@ -180,8 +180,8 @@ impl Frame {
     unsafe fn sync_context(frame: *mut Frame) {
         // SAFETY: the contract guarantees a valid frame with a valid context.
         unsafe {
-            if let RingState::Ring { ring, stale } = &mut (*frame).ring {
-                (*(*frame).waves).sync_context(&mut *(*frame).cx.cast(), ring.turn());
+            if let SchedulerState::Shared { scheduler, stale } = &mut (*frame).scheduler {
+                (*(*frame).waves).sync_context(&mut *(*frame).cx.cast(), scheduler.turn());
                 *stale = false;
             }
         }
@@ -390,7 +390,7 @@ pub unsafe fn enter<'a>(
             resumed: [ResumePoint::NOWHERE; 2],
             entries,
             wave_caches,
-            ring: RingState::Unknown,
+            scheduler: SchedulerState::Unknown,
             tracked_mode: if tracks_msbs { VGPR_MSBS } else { 0 },
         };
         let frame = &raw mut frame;

@@ -104,11 +104,11 @@ pub(super) struct Run {
 pub(super) fn runs(offsets: &LaneVec, patterns: [Option<u8>; 4]) -> ([Run; 4], usize) {
     let (mut runs, mut count) = ([Run::default(); 4], 0);
     for (at, stride) in patterns.into_iter().enumerate() {
-        let goes_on = at > 0
+        let extends_last = at > 0
             && stride.is_some()
             && stride == patterns[at - 1]
             && offsets.0[8 * at].wrapping_sub(offsets.0[8 * at - 8]) == 8 * stride.unwrap_or(0) as u32;
-        if goes_on {
+        if extends_last {
             runs[(count - 1) % 4].lanes += 8;
         } else {
             runs[count % 4] = Run { first: 8 * at as u8, lanes: 8, stride };

@@ -2,14 +2,14 @@
 //! context is synchronised only where something reads it.
 
 use super::next_ready::{Limits, next_ready};
-use super::slot::{Parked, Status, is_ready};
+use super::slot::{Status, WaveSlot, is_ready};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 use wavesim_machine::state::{Wave, Workgroup};
 
 /// The waves of a `Round`, accessed through raw pointers.
 pub struct BarrierScheduler {
-    waves: *mut Parked<'static>,
+    waves: *mut WaveSlot<'static>,
     count: usize,
     turn: usize,
     limits: Limits,
@@ -19,7 +19,7 @@ pub struct BarrierScheduler {
 impl BarrierScheduler {
     /// Captures the present state of a round.
     pub(super) fn new(
-        waves: &mut [Parked<'_>],
+        waves: &mut [WaveSlot<'_>],
         turn: usize,
         limits: Limits,
         cancel: Option<&AtomicBool>,

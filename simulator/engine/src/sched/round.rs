@@ -3,7 +3,7 @@
 
 use super::barrier::BarrierScheduler;
 use super::next_ready::{Limits, next_ready};
-use super::slot::{Parked, apply_event, is_ready};
+use super::slot::{WaveSlot, apply_event, is_ready};
 use crate::compiled::{Next, Waves};
 use std::sync::atomic::AtomicBool;
 use wavesim_machine::exec::machine_ops::Event;
@@ -14,7 +14,7 @@ use wavesim_machine::state::Wave;
 /// The rest of a round, and the rounds after it, as long as the order of waves stays the same.
 pub struct Round<'r, 'a> {
     /// The waves of the workgroup, in the order of their turns.
-    pub waves: &'r mut [Parked<'a>],
+    pub waves: &'r mut [WaveSlot<'a>],
     /// The index in `waves` of the wave that runs, or ran last.
     pub turn: usize,
     /// How far the rounds may go.
@@ -48,7 +48,7 @@ impl<'a> Round<'_, 'a> {
         let (waves, wave, group) = (&mut *self.waves, &mut *cx.wave, &*cx.workgroup);
         let (turn, end) =
             next_ready(self.turn, waves.len(), self.limits, self.cancel, cx.instructions, |turn| {
-                let Parked { wave: parked, status, .. } = &mut waves[turn];
+                let WaveSlot { wave: parked, status, .. } = &mut waves[turn];
                 // The entry without a wave is that of the wave in the context.
                 is_ready(parked.as_deref_mut().unwrap_or(&mut *wave), status, group)
             })?;
@@ -72,7 +72,7 @@ unsafe impl<'a> Waves<'a> for Round<'_, 'a> {
     }
 
     fn sync_context(&mut self, cx: &mut Cx<'a>, turn: usize) {
-        let Some(Parked { wave, scratch, .. }) = self.waves.get_mut(turn) else { return };
+        let Some(WaveSlot { wave, scratch, .. }) = self.waves.get_mut(turn) else { return };
         if let Some(wave) = wave.take() {
             let scratch = std::mem::take(scratch);
             self.switch(cx, wave, scratch, turn);

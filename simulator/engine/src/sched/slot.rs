@@ -30,7 +30,7 @@ pub struct Slot {
 }
 
 /// A wave that is not running. The entry of the running wave is empty.
-pub struct Parked<'a> {
+pub struct WaveSlot<'a> {
     pub(super) wave: Option<&'a mut Wave>,
     /// Points to the wave, whether it is parked or runs.
     pub(super) pointer: *mut Wave,
@@ -42,7 +42,7 @@ pub struct Parked<'a> {
 /// `per_wave` bytes of scratch.
 #[inline(always)]
 pub fn park<'a>(
-    waves: &mut SmallVec<[Parked<'a>; MAX_WAVES]>,
+    waves: &mut SmallVec<[WaveSlot<'a>; MAX_WAVES]>,
     slots: &'a mut [Slot],
     mut scratch: &'a mut [u8],
     per_wave: usize,
@@ -52,10 +52,10 @@ pub fn park<'a>(
         let (own, rest) = scratch.split_at_mut(per_wave);
         scratch = rest;
         let pointer = &raw mut *wave;
-        waves.push(Parked { wave: Some(wave), pointer, scratch: own, status });
+        waves.push(WaveSlot { wave: Some(wave), pointer, scratch: own, status });
     }
     if order.iter().enumerate().any(|(turn, at)| turn != *at) {
-        let mut by_number: Vec<Option<Parked<'a>>> = waves.drain(..).map(Some).collect();
+        let mut by_number: Vec<Option<WaveSlot<'a>>> = waves.drain(..).map(Some).collect();
         waves.extend(order.iter().filter_map(|at| by_number.get_mut(*at)?.take()));
     }
 }

@@ -67,7 +67,7 @@ pub struct Checker<'a> {
     skip: skip::SkipCache,
     /// By wave: the source and target PC of its last jump.
     jumps: Vec<(u64, u64)>,
-    parked: HashMap<[u32; 3], Parked>,
+    parked: HashMap<[u32; 3], Preempted>,
     /// Whether LDS may be accessed unaligned.
     unaligned_lds: bool,
     /// Whether the accesses last seen by [`Observer::accept_fast`] are in bounds and touch only defined bytes.
@@ -75,7 +75,7 @@ pub struct Checker<'a> {
 }
 
 /// State of a workgroup that has started but is not running now.
-struct Parked {
+struct Preempted {
     states: Groups,
     frames: frames::Group,
     skip: skip::Group,
@@ -282,7 +282,7 @@ impl Observer for Checker<'_> {
         let waves = if first.is_some() { self.jumps.len() as u32 } else { 0 };
         let outstanding: Vec<Vec<IssuedAccess>> =
             (0..waves).map(|wave| self.states.waits.outstanding_accesses(wave).collect()).collect();
-        let mut group = Parked {
+        let mut group = Preempted {
             states: self.states.park(),
             frames: frames::Group::default(),
             skip: skip::Group::default(),

@@ -13,13 +13,13 @@ use wavesim_machine::exec::rt::Cx;
 use wavesim_machine::state::{Wave, Workgroup};
 
 /// The availability of a [`BarrierScheduler`] of waves.
-pub(super) enum RingState {
+pub(super) enum SchedulerState {
     /// It has not been queried, or the context has switched waves since.
     Unknown,
-    /// The waves provide no ring.
+    /// The waves provide no scheduler.
     None,
-    Ring {
-        ring: BarrierScheduler,
+    Shared {
+        scheduler: BarrierScheduler,
         /// The context still has an earlier wave than the current one.
         stale: bool,
     },
@@ -57,7 +57,7 @@ unsafe fn switch_wave(frame: *mut Frame) -> u32 {
         };
         let before = cx.instructions;
         cx.instructions = (*frame).base.wrapping_add(op.complete() as u64);
-        (*frame).ring = RingState::Unknown;
+        (*frame).scheduler = SchedulerState::Unknown;
         match interp::switch_wave(cx, program, event, &mut *(*frame).waves) {
             Next::Event(event) => {
                 (cx.event, cx.instructions) = (Some(event), before);
@@ -130,7 +130,7 @@ unsafe fn barrier_op(
     unsafe {
         let (cx, wave): (*mut Cx<'_>, _) = ((*frame).cx.cast(), (*frame).wave.wave());
         // Out-of-line calls from here on are tail calls, so that no registers must be saved.
-        let RingState::Ring { ring, stale } = &mut (*frame).ring else {
+        let SchedulerState::Shared { scheduler, stale } = &mut (*frame).scheduler else {
             return barrier_slow_path(frame, op, [complete, pc], builtin, number);
         };
         if (*wave).exec() != (*frame).wave.mask_exec {
@@ -145,7 +145,7 @@ unsafe fn barrier_op(
         let count = (*frame).base.wrapping_add(complete as u64);
         (*cx).instructions = count;
         (*wave).pc = pc as u64;
-        let Some((wave, end)) = ring.wait(waits, &*group, count) else { return OVER.0 };
+        let Some((wave, end)) = scheduler.wait(waits, &*group, count) else { return OVER.0 };
         (*stale, (*frame).end) = (true, end);
         // A wave that has run in this frame has a mode that the code is specialised for: operations that
         // change the mode leave the code.
@@ -217,10 +217,10 @@ unsafe fn handle_event(frame: *mut Frame, op: *const Op, event: Event) -> u32 {
 unsafe fn has_ring(frame: *mut Frame) -> bool {
     // SAFETY: the contract guarantees a valid frame.
     unsafe {
-        if let RingState::Unknown = (*frame).ring {
+        if let SchedulerState::Unknown = (*frame).scheduler {
             query_ring(frame);
         }
-        matches!((*frame).ring, RingState::Ring { .. })
+        matches!((*frame).scheduler, SchedulerState::Shared { .. })
     }
 }
 
@@ -231,9 +231,9 @@ unsafe fn has_ring(frame: *mut Frame) -> bool {
 unsafe fn query_ring(frame: *mut Frame) {
     // SAFETY: the contract guarantees a valid frame with valid waves.
     unsafe {
-        (*frame).ring = match (*(*frame).waves).barrier_scheduler() {
-            Some(ring) => RingState::Ring { ring, stale: false },
-            None => RingState::None,
+        (*frame).scheduler = match (*(*frame).waves).barrier_scheduler() {
+            Some(scheduler) => SchedulerState::Shared { scheduler, stale: false },
+            None => SchedulerState::None,
         };
     }
 }
