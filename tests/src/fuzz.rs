@@ -23,7 +23,7 @@ use wavesim::loader::request;
 use wavesim::loader::text_kernel;
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{self, Budget, InitialState, Layout, Registers};
-use wavesim::sched::group::Group;
+use wavesim::sched::group::RunningGroup;
 use wavesim::state::{VGPRS, Wave};
 use wavesim::text;
 
@@ -127,7 +127,7 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
         let _ = dispatch::run(&dispatch, &prepared.memory).map_err(|fault| fault.to_string());
     }
     let dispatch = prepared.dispatch(limit);
-    let mut group = Group::new(&dispatch, &prepared.memory);
+    let mut group = RunningGroup::new(&dispatch, &prepared.memory);
     let registers = random::wave(rng, wave_size);
     let fill = |wave: &mut Wave| {
         for half in 0..wave.halves() {

@@ -4,7 +4,7 @@ mod cdna;
 
 use isa_spec::tables::{EntryId, MAX_FIELDS, OperandSig};
 use wavesim::arch::Arch;
-use wavesim::asm::form::{Constant, Kind};
+use wavesim::asm::form::{Constant, SlotKind};
 use wavesim::asm::{self, Options, image};
 use wavesim::codec::decode;
 use wavesim::inst::Inst;
@@ -258,7 +258,7 @@ type Get<'a> = &'a dyn Fn(&[u32; MAX_FIELDS], &str) -> u32;
 fn float_modifiers(form: &asm::form::Form, fields: &mut [u32; MAX_FIELDS], set: Set, get: Get) {
     use Constant::{Bf16, F16, F32, F64, Mixed, PackedBf16, PackedF16};
     let floats = |constants: &[Constant]| {
-        let of = |n| form.slots.iter().find(|s| s.source == Some(n) && s.kind == Kind::Value);
+        let of = |n| form.slots.iter().find(|s| s.source == Some(n) && s.kind == SlotKind::Value);
         let float = |n| of(n).is_some_and(|s| constants.contains(&s.constant) && (s.signed || n == 3));
         (0..4).map(|n| u32::from(float(n)) << n).sum::<u32>()
     };
@@ -511,7 +511,7 @@ fn restrict(
             set(fields, literal, get(fields, literal) & 0xfff | 0x1000);
         }
     }
-    for slot in form.slots.iter().filter(|s| s.constant == Constant::Int16 && s.kind == Kind::Value) {
+    for slot in form.slots.iter().filter(|s| s.constant == Constant::Int16 && s.kind == SlotKind::Value) {
         if let Some(field) = slot.field
             && (240..=248).contains(&fields[field as usize])
             && slot.source.is_some_and(|s| s < 3)

@@ -29,7 +29,7 @@ const DEPTH: u32 = 2;
 
 /// Features of the generated programs.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct Features {
     pub arch: Arch,
     pub size: u32,
     /// Float arithmetic, rounding and conversions.
@@ -47,7 +47,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    pub fn new(kind: Kind) -> Entries {
+    pub fn new(kind: Features) -> Entries {
         let table = kind.arch.table();
         let (mut straight, mut memory) = (Vec::new(), Vec::new());
         let none = BTreeMap::new();
@@ -92,7 +92,7 @@ impl Entries {
 }
 
 /// Generates a program of about `length` instructions.
-pub fn program(rng: &mut Rng, kind: Kind, entries: &Entries, length: usize) -> Program {
+pub fn program(rng: &mut Rng, kind: Features, entries: &Entries, length: usize) -> Program {
     let mut generator = Generator { rng, kind, entries, insts: Vec::new(), bytes: 0 };
     generator.block(length, 0);
     generator.text("s_endpgm");
@@ -102,7 +102,7 @@ pub fn program(rng: &mut Rng, kind: Kind, entries: &Entries, length: usize) -> P
 
 struct Generator<'a> {
     rng: &'a mut Rng,
-    kind: Kind,
+    kind: Features,
     entries: &'a Entries,
     insts: Vec<Inst>,
     bytes: u64,

@@ -22,7 +22,7 @@ const MANAGED: c_int = 3;
 
 /// Kind of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum AllocationKind {
     Device,
     Host(c_uint),
     Managed,
@@ -30,7 +30,7 @@ enum Kind {
 }
 
 /// Kinds of allocations, by address. Device memory without an entry holds variables.
-static KINDS: Mutex<BTreeMap<u64, Kind>> = Mutex::new(BTreeMap::new());
+static KINDS: Mutex<BTreeMap<u64, AllocationKind>> = Mutex::new(BTreeMap::new());
 
 /// An allocation, as found by a pointer into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct AllocationInfo {
     pub address: u64,
     /// Size in bytes, as allocated or registered.
     pub len: u64,
-    kind: Kind,
+    kind: AllocationKind,
 }
 
 impl Gpu {
@@ -47,12 +47,13 @@ impl Gpu {
     pub fn find_allocation(&self, address: u64) -> Option<AllocationInfo> {
         let range = self.device.find(address)?;
         let kind = lock(&KINDS).get(&range.address).copied();
-        let kind = kind.unwrap_or(if range.mapped { Kind::Registered } else { Kind::Device });
+        let kind =
+            kind.unwrap_or(if range.mapped { AllocationKind::Registered } else { AllocationKind::Device });
         Some(AllocationInfo { address: range.address, len: range.len, kind })
     }
 }
 
-fn allocate(pointer: &Out<u64>, len: usize, kind: Kind) -> Outcome {
+fn allocate(pointer: &Out<u64>, len: usize, kind: AllocationKind) -> Outcome {
     if pointer.is_null() {
         return Err(Status::INVALID_VALUE.into());
     }
@@ -60,7 +61,7 @@ fn allocate(pointer: &Out<u64>, len: usize, kind: Kind) -> Outcome {
 }
 
 /// Allocates device memory. Returns null for a length of 0.
-fn allocation(len: usize, kind: Kind) -> Outcome<u64> {
+fn allocation(len: usize, kind: AllocationKind) -> Outcome<u64> {
     let gpu = gpu()?;
     if len == 0 {
         return Ok(0);
@@ -70,13 +71,13 @@ fn allocation(len: usize, kind: Kind) -> Outcome<u64> {
         return Err(Status::OUT_OF_MEMORY.into());
     }
     let name = match kind {
-        Kind::Host(_) => "hipHostMalloc",
-        Kind::Managed => "hipMallocManaged",
+        AllocationKind::Host(_) => "hipHostMalloc",
+        AllocationKind::Managed => "hipMallocManaged",
         _ => "hipMalloc",
     };
     // The host may write to all others directly.
     let address = match kind {
-        Kind::Host(_) | Kind::Managed => gpu.device.alloc(len as u64, name)?,
+        AllocationKind::Host(_) | AllocationKind::Managed => gpu.device.alloc(len as u64, name)?,
         _ => gpu.device.alloc_undefined(len as u64, name)?,
     };
     lock(&KINDS).insert(address, kind);
@@ -84,7 +85,7 @@ fn allocation(len: usize, kind: Kind) -> Outcome<u64> {
 }
 
 /// Frees an allocation after all submitted work, if its kind is accepted.
-fn release(address: u64, accepts: impl Fn(Kind) -> bool) -> Outcome {
+fn release(address: u64, accepts: impl Fn(AllocationKind) -> bool) -> Outcome {
     if address == 0 {
         return Ok(());
     }
@@ -102,7 +103,7 @@ fn release(address: u64, accepts: impl Fn(Kind) -> bool) -> Outcome {
 
 /// `hipMalloc`.
 pub unsafe extern "C" fn hipMalloc(pointer: Out<u64>, len: usize) -> c_int {
-    call("hipMalloc", || allocate(&pointer, len, Kind::Device))
+    call("hipMalloc", || allocate(&pointer, len, AllocationKind::Device))
 }
 
 /// `hipExtMallocWithFlags`.
@@ -117,7 +118,7 @@ pub unsafe extern "C" fn hipMallocManaged(pointer: Out<u64>, len: usize, _flags:
         if len == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
-        allocate(&pointer, len, Kind::Managed)
+        allocate(&pointer, len, AllocationKind::Managed)
     })
 }
 
@@ -128,7 +129,7 @@ pub unsafe extern "C" fn hipFree(address: u64) -> c_int {
 
 /// `hipHostMalloc`.
 pub unsafe extern "C" fn hipHostMalloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
-    call("hipHostMalloc", || allocate(&pointer, len, Kind::Host(flags)))
+    call("hipHostMalloc", || allocate(&pointer, len, AllocationKind::Host(flags)))
 }
 
 /// `hipHostAlloc`.
@@ -157,7 +158,7 @@ pub unsafe extern "C" fn hipMemAllocHost(pointer: Out<u64>, len: usize) -> c_int
 
 /// `hipHostFree`.
 pub unsafe extern "C" fn hipHostFree(address: u64) -> c_int {
-    call("hipHostFree", || release(address, |kind| matches!(kind, Kind::Host(_))))
+    call("hipHostFree", || release(address, |kind| matches!(kind, AllocationKind::Host(_))))
 }
 
 /// `hipFreeHost`.
@@ -170,7 +171,7 @@ pub unsafe extern "C" fn hipFreeHost(address: u64) -> c_int {
 pub unsafe extern "C" fn hipMallocAsync(pointer: Out<u64>, len: usize, stream: Handle) -> c_int {
     call("hipMallocAsync", || {
         gpu()?.streams.find(stream)?;
-        allocate(&pointer, len, Kind::Device)
+        allocate(&pointer, len, AllocationKind::Device)
     })
 }
 
@@ -204,7 +205,7 @@ pub unsafe extern "C" fn hipMallocPitch(
         let row = width.checked_next_multiple_of(PITCH).ok_or(Status::OUT_OF_MEMORY)?;
         let len = row.checked_mul(height).ok_or(Status::OUT_OF_MEMORY)?;
         pitch.put(row)?;
-        allocate(&pointer, len, Kind::Device)
+        allocate(&pointer, len, AllocationKind::Device)
     })
 }
 
@@ -253,7 +254,12 @@ pub unsafe extern "C" fn hipMalloc3D(pointer: Out<PitchedPointer<u64>>, extent: 
         let rows = extent.height.checked_mul(extent.depth).ok_or(Status::OUT_OF_MEMORY)?;
         let len = pitch.checked_mul(rows).ok_or(Status::OUT_OF_MEMORY)?;
         let Extent { width, height, .. } = extent;
-        pointer.put(PitchedPointer { pointer: allocation(len, Kind::Device)?, pitch, width, height })
+        pointer.put(PitchedPointer {
+            pointer: allocation(len, AllocationKind::Device)?,
+            pitch,
+            width,
+            height,
+        })
     })
 }
 
@@ -319,7 +325,7 @@ pub unsafe extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory,
     call("hipHostGetDevicePointer", || {
         let known = gpu()?.find_allocation(host.address()).ok_or(Status::INVALID_VALUE)?;
         match known.kind {
-            Kind::Device => Err(Status::INVALID_VALUE.into()),
+            AllocationKind::Device => Err(Status::INVALID_VALUE.into()),
             _ => device.put(host.address()),
         }
     })
@@ -328,7 +334,7 @@ pub unsafe extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory,
 /// `hipHostGetFlags`.
 pub unsafe extern "C" fn hipHostGetFlags(flags: Out<c_uint>, host: Memory) -> c_int {
     call("hipHostGetFlags", || match gpu()?.find_allocation(host.address()).map(|k| k.kind) {
-        Some(Kind::Host(given)) => flags.put(given),
+        Some(AllocationKind::Host(given)) => flags.put(given),
         _ => Err(Status::INVALID_VALUE.into()),
     })
 }
@@ -377,17 +383,17 @@ pub unsafe extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttribut
         let kind = gpu()?.find_allocation(address).map(|known| known.kind);
         let (memory, host) = match kind {
             None => (UNREGISTERED, 0),
-            Some(Kind::Device) => (DEVICE, 0),
-            Some(Kind::Managed) => (MANAGED, address),
-            Some(Kind::Host(_) | Kind::Registered) => (HOST, address),
+            Some(AllocationKind::Device) => (DEVICE, 0),
+            Some(AllocationKind::Managed) => (MANAGED, address),
+            Some(AllocationKind::Host(_) | AllocationKind::Registered) => (HOST, address),
         };
         attributes.put(PointerAttributes {
             memory,
             device: if kind.is_some() { 0 } else { -2 },
             device_pointer: if kind.is_some() { address } else { 0 },
             host_pointer: host,
-            managed: (kind == Some(Kind::Managed)).into(),
-            flags: if let Some(Kind::Host(flags)) = kind { flags } else { 0 },
+            managed: (kind == Some(AllocationKind::Managed)).into(),
+            flags: if let Some(AllocationKind::Host(flags)) = kind { flags } else { 0 },
         })
     })
 }

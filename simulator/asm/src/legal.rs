@@ -11,7 +11,7 @@
 
 use super::dialect::{NO_TRAP_REGISTER_TRIPLES, Trait};
 use super::error::{AsmError, Span};
-use super::form::{Form, Kind, Size, Slot, forms, half_slots};
+use super::form::{Form, Size, Slot, SlotKind, forms, half_slots};
 use super::names::{LITERAL, LITERAL64};
 use super::{OddPairs, Options, print};
 use isa_spec::tables::{EntryId, OperandSig};
@@ -124,7 +124,8 @@ pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
     }
     let table = options.arch.table();
     let offset = inst.field(table, "IOFFSET").or(inst.field(table, "OFFSET"))?;
-    let operand = forms(options.arch).get(inst.entry).slots.iter().position(|s| s.kind == Kind::ScalarOffset);
+    let operand =
+        forms(options.arch).get(inst.entry).slots.iter().position(|s| s.kind == SlotKind::ScalarOffset);
     (!offset.is_multiple_of(4)).then(|| {
         let message = format!(
             "the offset 0x{offset:x} of a scalar load is not a multiple of 4: hardware reads at 0x{:x}",
@@ -137,7 +138,7 @@ pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
 /// Checks that a literal of 64 bits follows the instruction, and that the operand has as many.
 fn check_literal(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static str, String)> {
     if slot.names.literal64? != inst.fields[slot.field? as usize]
-        || slot.source.is_none() && slot.kind != Kind::Value
+        || slot.source.is_none() && slot.kind != SlotKind::Value
     {
         return None;
     }
@@ -288,8 +289,8 @@ fn check_constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Res
     }
     for slot in halves.iter().copied().flatten() {
         match slot.kind {
-            Kind::Literal => add(THE_LITERAL, 1),
-            Kind::Value if slot.source.is_some_and(|s| s < 3) => match source_operand(inst, slot) {
+            SlotKind::Literal => add(THE_LITERAL, 1),
+            SlotKind::Value if slot.source.is_some_and(|s| s < 3) => match source_operand(inst, slot) {
                 SourceOperand::Scalar("m0")
                     if slot.source == Some(1) && form.traits.has(Trait::FreeLaneSelect) => {}
                 SourceOperand::Scalar(name) if name.starts_with("src_") => add(name, 1),
@@ -375,7 +376,7 @@ fn sources(inst: &Inst, options: &Options, slots: &[Slot]) -> [Option<Range<u32>
     };
     let mut out = [const { None }; 3];
     for (place, slot) in out.iter_mut().zip(slots.iter().filter(|s| s.source != Some(3))) {
-        *place = if slot.kind == Kind::Value { vector(slot) } else { None };
+        *place = if slot.kind == SlotKind::Value { vector(slot) } else { None };
     }
     if let Some(result) = slots.iter().find(|s| s.accumulates) {
         out[2] = vector(result);

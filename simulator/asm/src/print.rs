@@ -3,7 +3,7 @@
 use super::Options;
 use super::constant;
 use super::dialect::Trait;
-use super::form::{Bit, Class, Form, Imm, Kind, Size, Slot, forms, half_slots};
+use super::form::{Bit, Class, Form, Imm, Size, Slot, SlotKind, forms, half_slots};
 use super::message;
 use super::names::{LITERAL, LITERAL64, names};
 use super::symbolic;
@@ -69,7 +69,7 @@ pub fn branch_words(inst: &Inst, options: &Options) -> Option<i64> {
         return super::generic::branch_words(inst, options.arch, machine);
     }
     let form = forms(options.arch).get(inst.entry);
-    let slot = form.slots.iter().find(|s| s.kind == Kind::Imm(Imm::Label))?;
+    let slot = form.slots.iter().find(|s| s.kind == SlotKind::Imm(Imm::Label))?;
     Some(inst.fields[slot.field? as usize] as u16 as i16 as i64)
 }
 
@@ -98,7 +98,7 @@ impl Printer<'_> {
         for slot in slots {
             let Some(text) = self.slot(slot) else { continue };
             // No comma follows an export's target.
-            let comma = !first && !matches!(slot.kind, Kind::Export(0));
+            let comma = !first && !matches!(slot.kind, SlotKind::Export(0));
             out.push_str(if comma { ", " } else { " " });
             out.push_str(&text);
             first = false;
@@ -120,53 +120,53 @@ impl Printer<'_> {
         let null = |slot: &Slot| slot.is_off(self.raw(slot), self.options);
         let off = || "off".to_string();
         Some(match slot.kind {
-            Kind::Value => self.value(slot, registers),
-            Kind::MaskOrVcc if self.get("SD") == 0 => "vcc".to_string(),
-            Kind::MaskOrVcc => self.value(slot, registers),
-            Kind::Vcc => if wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
-            Kind::Literal if self.form.traits.has(Trait::InlineLiteral) => {
+            SlotKind::Value => self.value(slot, registers),
+            SlotKind::MaskOrVcc if self.get("SD") == 0 => "vcc".to_string(),
+            SlotKind::MaskOrVcc => self.value(slot, registers),
+            SlotKind::Vcc => if wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
+            SlotKind::Literal if self.form.traits.has(Trait::InlineLiteral) => {
                 constant::literal_text(self.raw(slot), slot.constant)
             }
-            Kind::Literal if self.form.literal_hi.is_some() => {
+            SlotKind::Literal if self.form.literal_hi.is_some() => {
                 constant::wide_operand_text(self.wide_literal())
             }
-            Kind::Literal => format!("0x{:x}", self.raw(slot)),
-            Kind::Imm(Imm::Optional) if self.raw(slot) == 0 => return None,
-            Kind::Imm(imm) => self.immediate(slot, imm),
-            Kind::ScalarOffset => self.scalar_offset(slot),
-            Kind::FlatAddr | Kind::BufferData | Kind::ImageData => self.value(slot, registers),
-            Kind::FlatBase | Kind::ScratchBase => {
+            SlotKind::Literal => format!("0x{:x}", self.raw(slot)),
+            SlotKind::Imm(Imm::Optional) if self.raw(slot) == 0 => return None,
+            SlotKind::Imm(imm) => self.immediate(slot, imm),
+            SlotKind::ScalarOffset => self.scalar_offset(slot),
+            SlotKind::FlatAddr | SlotKind::BufferData | SlotKind::ImageData => self.value(slot, registers),
+            SlotKind::FlatBase | SlotKind::ScratchBase => {
                 if null(slot) {
                     off()
                 } else {
                     self.value(slot, registers)
                 }
             }
-            Kind::OptionalBase if null(slot) => return None,
-            Kind::OptionalBase => self.value(slot, registers),
-            Kind::OptionalGroup => {
-                let given = |s: &&Slot| s.kind == Kind::OptionalGroup && !null(s);
+            SlotKind::OptionalBase if null(slot) => return None,
+            SlotKind::OptionalBase => self.value(slot, registers),
+            SlotKind::OptionalGroup => {
+                let given = |s: &&Slot| s.kind == SlotKind::OptionalGroup && !null(s);
                 self.form.slots.iter().find(given)?;
                 self.value(slot, registers)
             }
-            Kind::ScratchAddr | Kind::BufferAddr => match registers {
+            SlotKind::ScratchAddr | SlotKind::BufferAddr => match registers {
                 0 => off(),
                 n => self.value(slot, n),
             },
-            Kind::ImageAddr => self.addresses(slot),
-            Kind::Target => {
+            SlotKind::ImageAddr => self.addresses(slot),
+            SlotKind::Target => {
                 let value = self.raw(slot);
                 let name = names(self.options.arch, slot.ty).name(value);
                 name.map_or_else(|| format!("invalid_target_{value}"), str::to_string)
             }
-            Kind::Export(n) => {
+            SlotKind::Export(n) => {
                 if self.get("EN") >> n & 1 == 0 {
                     off()
                 } else {
                     self.value(slot, 1)
                 }
             }
-            Kind::Attribute => {
+            SlotKind::Attribute => {
                 let channel = ['x', 'y', 'z', 'w'][self.get("ATTR_CHAN") as usize & 3];
                 format!("attr{}.{channel}", self.raw(slot))
             }

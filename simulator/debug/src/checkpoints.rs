@@ -10,7 +10,7 @@ use super::tracked::Tracked;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use wavesim_engine::sched::group::Group;
+use wavesim_engine::sched::group::RunningGroup;
 
 /// Minimum number of checkpoints, kept regardless of the limit. Without any near the current time, each step
 /// back would replay a long part of the run.
@@ -21,7 +21,7 @@ pub(super) struct Checkpoint<'a> {
     /// Wave-instructions of the dispatch executed before the checkpoint.
     pub time: u64,
     /// The running workgroup with all its registers, LDS and scratch.
-    pub group: Group<'a>,
+    pub group: RunningGroup<'a>,
     /// Number of the workgroup.
     pub index: u64,
     /// The suspended workgroups.

@@ -30,7 +30,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use wavesim_engine::observe::{NoObserver, Observer};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
-use wavesim_engine::sched::group::{Group, Status};
+use wavesim_engine::sched::group::{RunningGroup, Status};
 use wavesim_inspect::calls::Call;
 use wavesim_inspect::check::{Check, Finding};
 use wavesim_loader::prepared::Prepared;
@@ -70,7 +70,7 @@ pub struct Timeline<'a> {
     pub prepared: &'a Prepared,
     dispatch: &'a Dispatch<'a>,
     /// The running workgroup.
-    pub group: Group<'a>,
+    pub group: RunningGroup<'a>,
     /// Index of the running workgroup in the grid.
     group_index: u64,
     /// The suspended workgroups.
@@ -134,7 +134,7 @@ impl<'a> Timeline<'a> {
         host: Vec<Range<u64>>,
     ) -> Result<Timeline<'a>, DispatchError> {
         dispatch.check()?;
-        let mut group = Group::new(dispatch, &prepared.memory);
+        let mut group = RunningGroup::new(dispatch, &prepared.memory);
         if dispatch.workgroups() > 0 {
             group.start(0);
         }

@@ -14,7 +14,7 @@ use isa_spec::tables::EntryId;
 use wavesim_array::Num;
 use wavesim_asm::dialect::{portable, symbols};
 use wavesim_asm::error::{AsmError, Span};
-use wavesim_asm::form::{self, Class, Imm, Kind, forms};
+use wavesim_asm::form::{self, Class, Imm, SlotKind, forms};
 use wavesim_asm::legal;
 use wavesim_asm::matching::lower;
 use wavesim_asm::operand::{
@@ -216,7 +216,7 @@ impl Target<'_> {
         line.modifiers.retain(|m| !is_flag(m.name) || accepts(m.name));
         // `s_load_b32 s0, s[2:3], offset:8`: the offset alone stands for the operand.
         let scalar_offset =
-            || forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
+            || forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == SlotKind::ScalarOffset));
         if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset")
             && let ModifierValue::Int(value) = line.modifiers[at].value
             && line.operands.len() + 1 == max_operands()
@@ -370,8 +370,8 @@ impl Target<'_> {
         let Some(slot) = form.slots.get(index) else { return "another operand" };
         let ty = self.arch.table().operand_types[slot.ty as usize].name;
         match slot.kind {
-            Kind::Imm(_) | Kind::Literal => "a number",
-            Kind::Vcc => "vcc",
+            SlotKind::Imm(_) | SlotKind::Literal => "a number",
+            SlotKind::Vcc => "vcc",
             _ if ty.contains("VGPR") => "a vector register",
             _ if ty.starts_with("OPR_SDST") || ty.starts_with("OPR_SREG") => "a scalar register",
             _ => "a register or a number",
@@ -435,7 +435,7 @@ fn forms_of(arch: Arch, entries: &[EntryId]) -> impl Iterator<Item = &'static fo
 }
 
 fn takes_label(arch: Arch, entries: &[EntryId]) -> bool {
-    forms_of(arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::Imm(Imm::Label)))
+    forms_of(arch, entries).any(|f| f.slots.iter().any(|s| s.kind == SlotKind::Imm(Imm::Label)))
 }
 
 /// The possible numbers of operands, in ascending order.

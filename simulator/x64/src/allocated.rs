@@ -4,7 +4,7 @@ use crate::allocate::{Allocation, Location, allocate};
 use crate::function::Function;
 use crate::inst::{Cc, Class, Inst, Mem, Src, V};
 use crate::live::{Liveness, analyse};
-use crate::reg::Kind;
+use crate::reg::RegisterKind;
 use crate::share::{Shared, shared};
 
 /// A function with the locations of its values.
@@ -43,10 +43,10 @@ impl<'a> Allocated<'a> {
         match (self.location(v), self.function.class(v)) {
             (Location::Unused, _) => "unused".into(),
             (Location::Register(register), Class::Int) => {
-                format!("{:?}", Kind::R64.register(register)).to_lowercase()
+                format!("{:?}", RegisterKind::R64.register(register)).to_lowercase()
             }
             (Location::Register(register), Class::Vec) => {
-                format!("{:?}", Kind::Ymm.register(register)).to_lowercase()
+                format!("{:?}", RegisterKind::Ymm.register(register)).to_lowercase()
             }
             (Location::Slot(n), Class::Int) => format!("slot{n}"),
             (Location::Slot(n), Class::Vec) => format!("vslot{n}"),

@@ -8,11 +8,11 @@ use crate::error::CompileError;
 use crate::frame::Frame;
 use crate::function::Function;
 use crate::inst::{Cc, Class, Mem, Src, V, Width};
-use crate::reg::{Kind, RAX, RSP, X14, X15};
+use crate::reg::{RAX, RSP, RegisterKind, X14, X15};
 use crate::share::Vector;
 use iced_x86::Code;
 
-pub(crate) const YMM: Kind = Kind::Ymm;
+pub(crate) const YMM: RegisterKind = RegisterKind::Ymm;
 
 pub(crate) struct Assembler<'a> {
     pub function: &'a Function,
@@ -82,11 +82,11 @@ impl<'a> Assembler<'a> {
     pub fn load_imm(&mut self, to: u8, bits: u64) {
         // Does not use XOR, which would change the flags.
         if let Ok(bits) = u32::try_from(bits) {
-            self.out.r_imm32(Code::Mov_r32_imm32, Kind::R32.register(to), bits);
+            self.out.r_imm32(Code::Mov_r32_imm32, RegisterKind::R32.register(to), bits);
         } else if let Ok(bits) = i32::try_from(bits as i64) {
-            self.out.rm_imm(Code::Mov_rm64_imm32, Rm::Register(to), Kind::R64, bits);
+            self.out.rm_imm(Code::Mov_rm64_imm32, Rm::Register(to), RegisterKind::R64, bits);
         } else {
-            self.out.r_imm64(Code::Mov_r64_imm64, Kind::R64.register(to), bits);
+            self.out.r_imm64(Code::Mov_r64_imm64, RegisterKind::R64.register(to), bits);
         }
     }
 
@@ -135,7 +135,7 @@ impl<'a> Assembler<'a> {
             Location::Register(register) => self.int_load(Width::W64, register, Rm::Register(made)),
             Location::Slot(_) => {
                 let slot = self.rm(d, RAX);
-                self.out.rm_r(Code::Mov_rm64_r64, slot, Kind::R64, Kind::R64.register(made));
+                self.out.rm_r(Code::Mov_rm64_r64, slot, RegisterKind::R64, RegisterKind::R64.register(made));
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! The vector instructions that functions may contain, and their operands: a row each. The encoder is built
 //! without its own table of operand kinds.
 
-use crate::reg::Kind;
+use crate::reg::RegisterKind;
 
 /// The operands of a vector instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(crate) struct Shape {
     /// The mnemonic in text. Two instructions with the same name differ in the number of registers.
     pub name: &'static str,
     /// The register classes of the operands, the result first.
-    pub kinds: &'static [Kind],
+    pub kinds: &'static [RegisterKind],
     flags: u8,
 }
 
@@ -85,7 +85,7 @@ macro_rules! codes {
 
             pub(crate) fn shape(self) -> Shape {
                 const SHAPES: &[Shape] =
-                    &[$(Shape { name: $name, kinds: &[$(Kind::$kind),*], flags: 0 $(| flag!($flag))* }),*];
+                    &[$(Shape { name: $name, kinds: &[$(RegisterKind::$kind),*], flags: 0 $(| flag!($flag))* }),*];
                 SHAPES[self as usize]
             }
 

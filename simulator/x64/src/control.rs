@@ -5,7 +5,7 @@ use crate::assembler::{Assembler, YMM};
 use crate::encode::Rm;
 use crate::error::CompileError;
 use crate::inst::{Cc, Inst, Label, Src, V};
-use crate::reg::{ARGUMENTS, CALLEE_SAVED, CALLER_SAVED, Kind, RAX, RCX, RSP, VECS, X14};
+use crate::reg::{ARGUMENTS, CALLEE_SAVED, CALLER_SAVED, RAX, RCX, RSP, RegisterKind, VECS, X14};
 use iced_x86::{Code, Register};
 
 /// The operating system grows the stack when each of its pages is touched in turn.
@@ -15,20 +15,20 @@ impl Assembler<'_> {
     pub fn prologue(&mut self) {
         let saved = self.callee_saved();
         for &register in &saved {
-            self.out.r(Code::Push_r64, Kind::R64.register(register));
+            self.out.r(Code::Push_r64, RegisterKind::R64.register(register));
         }
         if self.frame.saved_rsp.is_some() {
             self.out.rr(Code::Mov_r64_rm64, Register::RAX, Register::RSP);
         }
         for page in 1..=self.frame.size / PAGE {
-            self.out.rm_imm(Code::Or_rm32_imm8, Rm::Memory(RSP, -page * PAGE), Kind::R32, 0);
+            self.out.rm_imm(Code::Or_rm32_imm8, Rm::Memory(RSP, -page * PAGE), RegisterKind::R32, 0);
         }
         if self.frame.size > 0 {
-            self.out.rm_imm(Code::Sub_rm64_imm32, Rm::Register(RSP), Kind::R64, self.frame.size);
+            self.out.rm_imm(Code::Sub_rm64_imm32, Rm::Register(RSP), RegisterKind::R64, self.frame.size);
         }
         if let Some(saved_rsp) = self.frame.saved_rsp {
-            self.out.rm_imm(Code::And_rm64_imm8, Rm::Register(RSP), Kind::R64, -32);
-            self.out.rm_r(Code::Mov_rm64_r64, Rm::Memory(RSP, saved_rsp), Kind::R64, Register::RAX);
+            self.out.rm_imm(Code::And_rm64_imm8, Rm::Register(RSP), RegisterKind::R64, -32);
+            self.out.rm_r(Code::Mov_rm64_r64, Rm::Memory(RSP, saved_rsp), RegisterKind::R64, Register::RAX);
         }
         let (mut moves, mut stores) = (Vec::new(), Vec::new());
         for (&param, &from) in self.function.params.iter().zip(&ARGUMENTS) {
@@ -40,7 +40,7 @@ impl Assembler<'_> {
         }
         for (param, from) in stores {
             let slot = self.rm(param, RAX);
-            self.out.rm_r(Code::Mov_rm64_r64, slot, Kind::R64, Kind::R64.register(from));
+            self.out.rm_r(Code::Mov_rm64_r64, slot, RegisterKind::R64, RegisterKind::R64.register(from));
         }
         self.parallel_moves(moves);
         if self.function.params.len() > ARGUMENTS.len() {
@@ -61,12 +61,12 @@ impl Assembler<'_> {
             self.out.bare(Code::VEX_Vzeroupper);
         }
         if let Some(saved_rsp) = self.frame.saved_rsp {
-            self.out.r_rm(Code::Mov_r64_rm64, Register::RSP, Rm::Memory(RSP, saved_rsp), Kind::R64);
+            self.out.r_rm(Code::Mov_r64_rm64, Register::RSP, Rm::Memory(RSP, saved_rsp), RegisterKind::R64);
         } else if self.frame.size > 0 {
-            self.out.rm_imm(Code::Add_rm64_imm32, Rm::Register(RSP), Kind::R64, self.frame.size);
+            self.out.rm_imm(Code::Add_rm64_imm32, Rm::Register(RSP), RegisterKind::R64, self.frame.size);
         }
         for register in self.callee_saved().into_iter().rev() {
-            self.out.r(Code::Pop_r64, Kind::R64.register(register));
+            self.out.r(Code::Pop_r64, RegisterKind::R64.register(register));
         }
         self.out.bare(Code::Retnq);
     }
@@ -78,11 +78,15 @@ impl Assembler<'_> {
             let ready = moves.iter().position(|&(to, _)| moves.iter().all(|&(_, from)| from != to));
             if let Some(ready) = ready {
                 let (to, from) = moves.swap_remove(ready);
-                self.out.rr(Code::Mov_r64_rm64, Kind::R64.register(to), Kind::R64.register(from));
+                self.out.rr(
+                    Code::Mov_r64_rm64,
+                    RegisterKind::R64.register(to),
+                    RegisterKind::R64.register(from),
+                );
             } else {
                 // A cycle: break it by moving one value to a scratch register.
                 let waits = moves[0].1;
-                self.out.rr(Code::Mov_r64_rm64, Register::RAX, Kind::R64.register(waits));
+                self.out.rr(Code::Mov_r64_rm64, Register::RAX, RegisterKind::R64.register(waits));
                 moves.iter_mut().filter(|(_, from)| *from == waits).for_each(|(_, from)| *from = RAX);
             }
         }
@@ -92,7 +96,7 @@ impl Assembler<'_> {
         for (n, &arg) in args.iter().enumerate().skip(ARGUMENTS.len()) {
             self.load_src(RAX, arg);
             let at = 8 * (n - ARGUMENTS.len()) as i32;
-            self.out.rm_r(Code::Mov_rm64_r64, Rm::Memory(RSP, at), Kind::R64, Register::RAX);
+            self.out.rm_r(Code::Mov_rm64_r64, Rm::Memory(RSP, at), RegisterKind::R64, Register::RAX);
         }
         let mut moves = Vec::new();
         for (&arg, &to) in args.iter().zip(&ARGUMENTS) {
@@ -137,7 +141,7 @@ impl Assembler<'_> {
         self.out.rr(Code::Cmova_r64_rm64, rax, rcx);
         self.out.table(rcx, to.to_vec());
         self.out.lea(Code::Lea_r64_m, rax, rcx, Some(rax), 4, 0);
-        self.out.r_rm(Code::Movsxd_r64_rm32, rax, Rm::Memory(RAX, 0), Kind::R32);
+        self.out.r_rm(Code::Movsxd_r64_rm32, rax, Rm::Memory(RAX, 0), RegisterKind::R32);
         self.out.rr(Code::Add_r64_rm64, rax, rcx);
         self.out.r(Code::Jmp_rm64, rax);
     }
@@ -165,7 +169,12 @@ impl Assembler<'_> {
             self.out.rm_r(Code::VEX_Vmovups_ymmm256_ymm, Rm::Memory(RSP, at + n), YMM, YMM.register(r))
         });
         int_saves().for_each(|(at, r)| {
-            self.out.rm_r(Code::Mov_rm64_r64, Rm::Memory(RSP, at), Kind::R64, Kind::R64.register(r))
+            self.out.rm_r(
+                Code::Mov_rm64_r64,
+                Rm::Memory(RSP, at),
+                RegisterKind::R64,
+                RegisterKind::R64.register(r),
+            )
         });
         self.load_src(ARGUMENTS[0], Src::Value(arg));
         self.out.bare(Code::VEX_Vzeroupper);
@@ -173,7 +182,12 @@ impl Assembler<'_> {
         self.out.r(Code::Call_rm64, Register::RAX);
         vec_saves().for_each(|(n, r)| self.vec_load(r, Rm::Memory(RSP, at + n)));
         int_saves().for_each(|(at, r)| {
-            self.out.r_rm(Code::Mov_r64_rm64, Kind::R64.register(r), Rm::Memory(RSP, at), Kind::R64)
+            self.out.r_rm(
+                Code::Mov_r64_rm64,
+                RegisterKind::R64.register(r),
+                Rm::Memory(RSP, at),
+                RegisterKind::R64,
+            )
         });
     }
 }

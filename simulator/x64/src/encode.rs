@@ -2,7 +2,7 @@
 
 use crate::error::CompileError;
 use crate::inst::Label;
-use crate::reg::Kind;
+use crate::reg::RegisterKind;
 use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
 use std::cell::Cell;
 
@@ -103,13 +103,13 @@ impl Buffer {
     fn encode_rm(
         &mut self,
         rm: Rm,
-        kind: Kind,
+        kind: RegisterKind,
         make: impl FnOnce(Operand) -> Result<Instruction, iced_x86::IcedError>,
     ) {
         match rm {
             Rm::Register(number) => self.encode(make(Operand::Register(kind.register(number)))),
             Rm::Memory(base, disp) => {
-                let base = Kind::R64.register(base);
+                let base = RegisterKind::R64.register(base);
                 self.encode(make(Operand::Memory(MemoryOperand::with_base_displ(base, disp.into()))));
             }
             Rm::Constant(n) => self.encode_relative(Target::Constant(n), make),
@@ -139,28 +139,28 @@ impl Buffer {
         self.encode(Instruction::with2(code, a, b));
     }
 
-    pub fn rm(&mut self, code: Code, rm: Rm, kind: Kind) {
+    pub fn rm(&mut self, code: Code, rm: Rm, kind: RegisterKind) {
         self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(b) => Instruction::with1(code, b),
             Operand::Memory(b) => Instruction::with1(code, b),
         });
     }
 
-    pub fn r_rm(&mut self, code: Code, a: Register, rm: Rm, kind: Kind) {
+    pub fn r_rm(&mut self, code: Code, a: Register, rm: Rm, kind: RegisterKind) {
         self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(b) => Instruction::with2(code, a, b),
             Operand::Memory(b) => Instruction::with2(code, a, b),
         });
     }
 
-    pub fn rm_r(&mut self, code: Code, rm: Rm, kind: Kind, b: Register) {
+    pub fn rm_r(&mut self, code: Code, rm: Rm, kind: RegisterKind, b: Register) {
         self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(a) => Instruction::with2(code, a, b),
             Operand::Memory(a) => Instruction::with2(code, a, b),
         });
     }
 
-    pub fn rm_r_imm(&mut self, code: Code, rm: Rm, kind: Kind, b: Register, imm: u8) {
+    pub fn rm_r_imm(&mut self, code: Code, rm: Rm, kind: RegisterKind, b: Register, imm: u8) {
         let imm = u32::from(imm);
         self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(a) => Instruction::with3(code, a, b, imm),
@@ -168,7 +168,7 @@ impl Buffer {
         });
     }
 
-    pub fn rm_imm(&mut self, code: Code, rm: Rm, kind: Kind, imm: i32) {
+    pub fn rm_imm(&mut self, code: Code, rm: Rm, kind: RegisterKind, imm: i32) {
         self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(a) => Instruction::with2(code, a, imm),
             Operand::Memory(a) => Instruction::with2(code, a, imm),
@@ -183,7 +183,7 @@ impl Buffer {
         self.encode(Instruction::with2(code, a, imm));
     }
 
-    pub fn r_rm_imm(&mut self, code: Code, a: Register, rm: Rm, kind: Kind, imm: i32) {
+    pub fn r_rm_imm(&mut self, code: Code, a: Register, rm: Rm, kind: RegisterKind, imm: i32) {
         self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(b) => Instruction::with3(code, a, b, imm),
             Operand::Memory(b) => Instruction::with3(code, a, b, imm),
@@ -191,21 +191,21 @@ impl Buffer {
     }
 
     /// With a register after the register-or-memory operand.
-    pub fn r_rm_r(&mut self, code: Code, a: Register, rm: Rm, kind: Kind, c: Register) {
+    pub fn r_rm_r(&mut self, code: Code, a: Register, rm: Rm, kind: RegisterKind, c: Register) {
         self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(b) => Instruction::with3(code, a, b, c),
             Operand::Memory(b) => Instruction::with3(code, a, b, c),
         });
     }
 
-    pub fn rr_rm(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: Kind) {
+    pub fn rr_rm(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: RegisterKind) {
         self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(c) => Instruction::with3(code, a, b, c),
             Operand::Memory(c) => Instruction::with3(code, a, b, c),
         });
     }
 
-    pub fn rr_rm_imm(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: Kind, imm: u8) {
+    pub fn rr_rm_imm(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: RegisterKind, imm: u8) {
         let imm = u32::from(imm);
         self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(c) => Instruction::with4(code, a, b, c, imm),
@@ -213,7 +213,7 @@ impl Buffer {
         });
     }
 
-    pub fn rr_rm_r(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: Kind, d: Register) {
+    pub fn rr_rm_r(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: RegisterKind, d: Register) {
         self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(c) => Instruction::with4(code, a, b, c, d),
             Operand::Memory(c) => Instruction::with4(code, a, b, c, d),

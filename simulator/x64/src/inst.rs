@@ -2,7 +2,7 @@
 //! host's, identified by their codes.
 
 use crate::code::Code;
-use crate::reg::Kind;
+use crate::reg::RegisterKind;
 
 /// A value: a 64-bit integer or a 256-bit vector. It may be assigned more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,10 +44,10 @@ pub enum Width {
 
 impl Width {
     /// Returns the class of registers of this width.
-    pub(crate) fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> RegisterKind {
         match self {
-            Width::W32 => Kind::R32,
-            Width::W64 => Kind::R64,
+            Width::W32 => RegisterKind::R32,
+            Width::W64 => RegisterKind::R64,
         }
     }
 }

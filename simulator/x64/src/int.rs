@@ -4,7 +4,7 @@ use crate::allocate::Location;
 use crate::assembler::Assembler;
 use crate::encode::Rm;
 use crate::inst::{Cc, Class, Inst, Int1, Int2, Size, Src, V, Width};
-use crate::reg::{Kind, RAX, RCX};
+use crate::reg::{RAX, RCX, RegisterKind};
 use iced_x86::Code;
 
 /// The last operand of an operation.
@@ -90,7 +90,7 @@ impl Assembler<'_> {
                 Location::Slot(_) => {
                     let slot = self.rm(d, RAX);
                     match i32::try_from(bits as i64) {
-                        Ok(bits) => self.out.rm_imm(Code::Mov_rm64_imm32, slot, Kind::R64, bits),
+                        Ok(bits) => self.out.rm_imm(Code::Mov_rm64_imm32, slot, RegisterKind::R64, bits),
                         Err(_) => {
                             self.load_imm(RAX, bits);
                             self.finish(d, RAX);
@@ -114,8 +114,13 @@ impl Assembler<'_> {
                     self.flags = Some((d, cc));
                 } else {
                     let to = self.int_target(d);
-                    self.out.r(set_code(cc), Kind::R8.register(to));
-                    self.out.r_rm(Code::Movzx_r32_rm8, Kind::R32.register(to), Rm::Register(to), Kind::R8);
+                    self.out.r(set_code(cc), RegisterKind::R8.register(to));
+                    self.out.r_rm(
+                        Code::Movzx_r32_rm8,
+                        RegisterKind::R32.register(to),
+                        Rm::Register(to),
+                        RegisterKind::R8,
+                    );
                     self.finish(d, to);
                 }
             }
@@ -124,8 +129,18 @@ impl Assembler<'_> {
                 let from = self.memory(from, RAX);
                 let to = self.int_target(d);
                 match size {
-                    Size::B1 => self.out.r_rm(Code::Movzx_r32_rm8, Kind::R32.register(to), from, Kind::R8),
-                    Size::B2 => self.out.r_rm(Code::Movzx_r32_rm16, Kind::R32.register(to), from, Kind::R16),
+                    Size::B1 => self.out.r_rm(
+                        Code::Movzx_r32_rm8,
+                        RegisterKind::R32.register(to),
+                        from,
+                        RegisterKind::R8,
+                    ),
+                    Size::B2 => self.out.r_rm(
+                        Code::Movzx_r32_rm16,
+                        RegisterKind::R32.register(to),
+                        from,
+                        RegisterKind::R16,
+                    ),
                     Size::B4 => self.int_load(Width::W32, to, from),
                     Size::B8 => self.int_load(Width::W64, to, from),
                 }
@@ -134,10 +149,10 @@ impl Assembler<'_> {
             Inst::Store { size, to, v } => {
                 let width = if size == Size::B8 { Width::W64 } else { Width::W32 };
                 let (kind, imm_code, code) = match size {
-                    Size::B1 => (Kind::R8, Code::Mov_rm8_imm8, Code::Mov_rm8_r8),
-                    Size::B2 => (Kind::R16, Code::Mov_rm16_imm16, Code::Mov_rm16_r16),
-                    Size::B4 => (Kind::R32, Code::Mov_rm32_imm32, for_width(STORE, width)),
-                    Size::B8 => (Kind::R64, Code::Mov_rm64_imm32, for_width(STORE, width)),
+                    Size::B1 => (RegisterKind::R8, Code::Mov_rm8_imm8, Code::Mov_rm8_r8),
+                    Size::B2 => (RegisterKind::R16, Code::Mov_rm16_imm16, Code::Mov_rm16_r16),
+                    Size::B4 => (RegisterKind::R32, Code::Mov_rm32_imm32, for_width(STORE, width)),
+                    Size::B8 => (RegisterKind::R64, Code::Mov_rm64_imm32, for_width(STORE, width)),
                 };
                 let last = self.last(v, width);
                 if let LastOperand::Rm(from @ Rm::Memory(..)) = last {
@@ -189,7 +204,7 @@ impl Assembler<'_> {
     /// Emits a sum by LEA, if the result's register differs from those of the operands.
     fn sum(&mut self, op: Int2, width: Width, to: u8, a: V, last: LastOperand) -> bool {
         let Location::Register(a) = self.location(a) else { return false };
-        let kind = Kind::R64;
+        let kind = RegisterKind::R64;
         let disp = match (op, last) {
             (Int2::Add, LastOperand::Rm(Rm::Register(b))) if a != to && b != to => {
                 self.out.lea(
@@ -310,7 +325,7 @@ impl Assembler<'_> {
             Int1::LeadingZeros => other(self, [Code::Lzcnt_r32_rm32, Code::Lzcnt_r64_rm64]),
             Int1::TrailingZeros => other(self, [Code::Tzcnt_r32_rm32, Code::Tzcnt_r64_rm64]),
             Int1::SignExtend32 if width == Width::W64 => {
-                self.out.r_rm(Code::Movsxd_r64_rm32, Kind::R64.register(to), a, Kind::R32)
+                self.out.r_rm(Code::Movsxd_r64_rm32, RegisterKind::R64.register(to), a, RegisterKind::R32)
             }
             Int1::SignExtend32 | Int1::ZeroExtend32 => self.int_load(Width::W32, to, a),
         }
@@ -321,14 +336,14 @@ impl Assembler<'_> {
         let cc = self.condition(Cc::Ne, Width::W64, cond, Src::Imm(0));
         // The flags must be preserved from here on.
         let to = self.int_target(d);
-        let register = Kind::R64.register(to);
+        let register = RegisterKind::R64.register(to);
         if self.location(a) == Location::Register(to) {
             let b = self.rm(b, RCX);
-            self.out.r_rm(move_code(inverse(cc)), register, b, Kind::R64);
+            self.out.r_rm(move_code(inverse(cc)), register, b, RegisterKind::R64);
         } else {
             self.load_src(to, Src::Value(b));
             let a = self.rm(a, RCX);
-            self.out.r_rm(move_code(cc), register, a, Kind::R64);
+            self.out.r_rm(move_code(cc), register, a, RegisterKind::R64);
         }
         self.finish(d, to);
     }

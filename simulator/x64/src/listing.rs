@@ -9,7 +9,7 @@ use crate::function::Function;
 use crate::host::Host;
 use crate::inst::{Class, Inst, V};
 use crate::operands::written;
-use crate::reg::{CALLEE_SAVED, CALLER_SAVED, Kind, X14};
+use crate::reg::{CALLEE_SAVED, CALLER_SAVED, RegisterKind, X14};
 use crate::text::{inst_text, value_name};
 use std::collections::HashSet;
 
@@ -68,7 +68,7 @@ fn named(text: &str, function: &Function, name: &dyn Fn(u64) -> Option<String>) 
 }
 
 fn register(class: Class, register: u8) -> String {
-    let kind = if class == Class::Int { Kind::R64 } else { Kind::Ymm };
+    let kind = if class == Class::Int { RegisterKind::R64 } else { RegisterKind::Ymm };
     format!("{:?}", kind.register(register)).to_lowercase()
 }
 

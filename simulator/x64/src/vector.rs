@@ -6,10 +6,10 @@ use crate::code::Code;
 use crate::encode::Rm;
 use crate::error::CompileError;
 use crate::inst::{Inst, Mem, V};
-use crate::reg::{Kind, RAX, RCX, X14, X15};
+use crate::reg::{RAX, RCX, RegisterKind, X14, X15};
 use iced_x86::{Code as Host, Register};
 
-const XMM: Kind = Kind::Xmm;
+const XMM: RegisterKind = RegisterKind::Xmm;
 
 fn x(number: u8) -> Register {
     XMM.register(number)
@@ -105,9 +105,9 @@ impl Assembler<'_> {
                 let mut from = self.rm(a, RAX);
                 if let Rm::Register(_) = from {
                     let (code, kind) = if wide {
-                        (Host::VEX_Vmovq_xmm_rm64, Kind::R64)
+                        (Host::VEX_Vmovq_xmm_rm64, RegisterKind::R64)
                     } else {
-                        (Host::VEX_Vmovd_xmm_rm32, Kind::R32)
+                        (Host::VEX_Vmovd_xmm_rm32, RegisterKind::R32)
                     };
                     self.out.r_rm(code, x(to), from, kind);
                     from = Rm::Register(to);
@@ -119,16 +119,21 @@ impl Assembler<'_> {
                 let to = self.int_target(d);
                 match self.rm(a, RAX) {
                     Rm::Register(a) => {
-                        self.out.rm_r(Host::VEX_Vmovd_rm32_xmm, Rm::Register(to), Kind::R32, x(a))
+                        self.out.rm_r(Host::VEX_Vmovd_rm32_xmm, Rm::Register(to), RegisterKind::R32, x(a))
                     }
-                    memory => self.out.r_rm(Host::Mov_r32_rm32, Kind::R32.register(to), memory, Kind::R32),
+                    memory => self.out.r_rm(
+                        Host::Mov_r32_rm32,
+                        RegisterKind::R32.register(to),
+                        memory,
+                        RegisterKind::R32,
+                    ),
                 }
                 self.finish(d, to);
             }
             Inst::SignBits { d, a } => {
                 let to = self.int_target(d);
                 let a = self.vec(a, X15);
-                self.out.rr(Host::VEX_Vmovmskps_r32_ymm, Kind::R32.register(to), y(a));
+                self.out.rr(Host::VEX_Vmovmskps_r32_ymm, RegisterKind::R32.register(to), y(a));
                 self.finish(d, to);
             }
             Inst::LoadHalves { d, low, high } => self.load_halves(d, low, high),
@@ -142,11 +147,11 @@ impl Assembler<'_> {
             }
             Inst::Prefetch { from } => {
                 let from = self.memory(from, RAX);
-                self.out.rm(Host::Prefetcht1_m8, from, Kind::R32);
+                self.out.rm(Host::Prefetcht1_m8, from, RegisterKind::R32);
             }
             Inst::LoadMxcsr { from } => {
                 let from = self.memory(from, RAX);
-                self.out.rm(Host::VEX_Vldmxcsr_m32, from, Kind::R32);
+                self.out.rm(Host::VEX_Vldmxcsr_m32, from, RegisterKind::R32);
             }
             _ => unreachable!("`inst` and `int_inst` handle all other instructions"),
         }
@@ -240,7 +245,7 @@ impl Assembler<'_> {
             offsets = X15;
         }
         self.vec_ones(X14);
-        self.out.gather(y(to), Kind::R64.register(base), y(offsets), from.disp, y(X14));
+        self.out.gather(y(to), RegisterKind::R64.register(base), y(offsets), from.disp, y(X14));
         if borrows {
             let slot = self.rm(d, RCX);
             self.vec_load(BORROWED, slot);

@@ -3,7 +3,7 @@
 use super::{Get, Random, Set};
 use isa_spec::tables::{Encoding, MAX_FIELDS};
 use wavesim::asm;
-use wavesim::asm::form::Kind;
+use wavesim::asm::form::SlotKind;
 
 /// Removes combinations of fields that are meaningless or redundant on CDNA.
 pub(super) fn restrict(
@@ -66,7 +66,7 @@ pub(super) fn restrict(
     // Offsets of scalar loads: an immediate, a register encoded in the immediate's field, or both.
     if encoding == "ENC_SMEM" {
         let [register, number] = ["SOFFSET_EN", "IMM"].map(|f| get(fields, f));
-        let none = !form.slots.iter().any(|s| s.kind == Kind::ScalarOffset);
+        let none = !form.slots.iter().any(|s| s.kind == SlotKind::ScalarOffset);
         if none {
             clear(fields, &["SOFFSET_EN", "IMM", "SOFFSET", "OFFSET"]);
         } else if register == 0 {

@@ -11,7 +11,7 @@ use wavesim::loader::launch::{self, TargetSelection};
 use wavesim::loader::request;
 use wavesim::text;
 use wavesim_tests::random::{self, Rng};
-use wavesim_tests::whole::{self, Entries, Kind};
+use wavesim_tests::whole::{self, Entries, Features};
 use wavesim_tests::{fuzz, root};
 
 const GLOBAL_BYTES: u64 = 1 << 18;
@@ -236,7 +236,7 @@ fn long_random_programs_run() {
     let programs: u64 = std::env::var("WAVESIM_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     for machine in 0..9u8 {
         let (arch, wave, _) = fuzz::machine(&[machine]);
-        let kind = Kind { arch, size: wave.unwrap_or(32), floats: true, mode: true, memory: false };
+        let kind = Features { arch, size: wave.unwrap_or(32), floats: true, mode: true, memory: false };
         let entries = Entries::new(kind);
         for seed in 0..programs {
             let program = whole::program(&mut Rng(seed << 8 | machine as u64), kind, &entries, 10_000);

@@ -10,7 +10,7 @@ use wavesim::exec::machine_ops::Event;
 use wavesim::exec::program::Program;
 use wavesim_tests::machine::{Machine, compare};
 use wavesim_tests::random::{self, GLOBAL, LDS, Rng, SCRATCH};
-use wavesim_tests::whole::{self, Entries, Kind};
+use wavesim_tests::whole::{self, Entries, Features};
 
 fn env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
@@ -151,7 +151,7 @@ fn programs_agree(arch: Arch, seed: u64) {
             (Execution::Uninterrupted, true, false, &[0xff]),
         ];
         for (number, (execution, floats, mode, modes)) in kinds.into_iter().enumerate() {
-            let kind = Kind { arch, size, floats, mode, memory: true };
+            let kind = Features { arch, size, floats, mode, memory: true };
             let entries = Entries::new(kind);
             for case in 0..env("WAVESIM_PROGRAMS", 4) {
                 let mut rng = Rng(seed ^ (size as u64) << 16 ^ (number as u64) << 12 ^ case);
@@ -195,7 +195,7 @@ fn long_programs_agree(arch: Arch) {
         for case in 0..env("WAVESIM_LONG", 1) {
             // Without features that end a program early. With rounding toward zero, host arithmetic is not
             // used.
-            let kind = Kind { arch, size, floats: true, mode: false, memory: false };
+            let kind = Features { arch, size, floats: true, mode: false, memory: false };
             let entries = Entries::new(kind);
             let mut rng = Rng(env("WAVESIM_SEED", 1) << 32 ^ (size as u64) << 16 ^ case);
             let program = whole::program(&mut rng, kind, &entries, 10_000).for_wave_size(size);

@@ -1,6 +1,6 @@
 //! Builds the form of a table entry.
 
-use super::{Bit, Class, Constant, ConstantBus, Form, Imm, Kind, Literals, NO_BASE, Signs, Size, Slot};
+use super::{Bit, Class, Constant, ConstantBus, Form, Imm, Literals, NO_BASE, Signs, Size, Slot, SlotKind};
 use crate::dialect::{self, Trait, Traits};
 use crate::modifier::{self, Mod, Part};
 use crate::names::{TypeNames, names};
@@ -70,7 +70,7 @@ impl Builder {
         let returning = atomic && self.field_name(slots.first()) == Some("VDST");
         let returns =
             if returning { self.field("GLC").or(self.field("TH")).or(self.field("SC0")) } else { None };
-        let buffer_data = slots.first().is_some_and(|s| s.kind == Kind::BufferData);
+        let buffer_data = slots.first().is_some_and(|s| s.kind == SlotKind::BufferData);
         if self.traits.has(Trait::Reversed) {
             slots.reverse();
         }
@@ -85,7 +85,7 @@ impl Builder {
             entry: self.entry,
             class,
             mnemonic: self.mnemonic(class, slots.is_empty()),
-            has_literal_operand: slots.iter().any(|s| s.kind == Kind::Literal),
+            has_literal_operand: slots.iter().any(|s| s.kind == SlotKind::Literal),
             slots,
             mods: Mod::for_entry(self.arch, self.entry, self.traits, self.mixed()),
             size_bytes: (self.encoding().bits / 8) as u8,
@@ -227,20 +227,20 @@ impl Builder {
             // Some descriptions list it.
             slots.retain(|slot| self.field_name(Some(slot)) != Some("SIMM16"));
             let constant = Constant::Int16;
-            let (kind, field, size) = (Kind::Imm(Imm::Optional), self.field("SIMM16"), Size::Bits(16));
+            let (kind, field, size) = (SlotKind::Imm(Imm::Optional), self.field("SIMM16"), Size::Bits(16));
             slots.push(Slot { kind, field, size, constant, unsigned: true, ..self.unsigned_slot(0) });
         }
         let family = self.family();
         if family == "EXP" {
             for (n, slot) in slots.iter_mut().skip(1).enumerate() {
-                slot.kind = Kind::Export(n as u8);
+                slot.kind = SlotKind::Export(n as u8);
             }
         }
         // If the addresses are not listed, the dimension determines their number.
         if self.traits.has(Trait::TensorGroups) {
-            slots.iter_mut().skip(2).for_each(|slot| slot.kind = Kind::OptionalGroup);
+            slots.iter_mut().skip(2).for_each(|slot| slot.kind = SlotKind::OptionalGroup);
         } else if matches!(family, "VIMAGE" | "VSAMPLE") {
-            let (kind, field) = (Kind::ImageAddr, self.field("VADDR0"));
+            let (kind, field) = (SlotKind::ImageAddr, self.field("VADDR0"));
             let slot = Slot { kind, field, ..self.unsigned_slot(slots.first().map_or(0, |s| s.ty)) };
             slots.insert(1.min(slots.len()), slot);
         }
@@ -272,7 +272,7 @@ impl Builder {
     /// A 32-bit slot that is not a source.
     fn unsigned_slot(&self, ty: u8) -> Slot {
         Slot {
-            kind: Kind::Value,
+            kind: SlotKind::Value,
             field: None,
             ty,
             names: names(self.arch, ty),
@@ -299,38 +299,38 @@ impl Builder {
         let field = o.field.map(|f| self.encoding().fields[f as usize].name);
         let kind = match (self.family(), ty, field) {
             // Implicit state is not written in assembly, except carries and comparison results.
-            (_, "OPR_VCC", None) if !o.implicit && !self.encoding.starts_with("VOPD") => Kind::Vcc,
+            (_, "OPR_VCC", None) if !o.implicit && !self.encoding.starts_with("VOPD") => SlotKind::Vcc,
             (_, _, None) | (_, "OPR_EXEC", _) => return None,
-            (_, _, Some("LITERAL" | "SIMM32" | "LITERAL64")) => Kind::Literal,
-            (_, _, Some("SDST")) if self.field("SD").is_some() => Kind::MaskOrVcc,
-            ("SMEM", _, Some("IOFFSET")) => Kind::Imm(Imm::Offset),
-            ("SMEM", ty, Some("SOFFSET")) if ty != PREFETCH_OFFSET => Kind::ScalarOffset,
-            ("SMEM", "OPR_SIMM5" | "OPR_SIMM8", _) => Kind::Imm(Imm::Small),
-            ("FLAT" | "GLOBAL", _, Some("ADDR" | "VADDR")) => Kind::FlatAddr,
-            ("GLOBAL", _, Some("SADDR")) => Kind::FlatBase,
-            ("FLAT", _, Some("SADDR")) => Kind::OptionalBase,
-            ("SCRATCH", _, Some("ADDR" | "VADDR")) => Kind::ScratchAddr,
-            ("SCRATCH", _, Some("SADDR")) => Kind::ScratchBase,
-            ("BUFFER", _, Some("VADDR")) => Kind::BufferAddr,
-            ("BUFFER", _, Some("VDATA")) => Kind::BufferData,
-            ("MIMG", _, Some("VADDR")) => Kind::ImageAddr,
-            ("MIMG" | "VIMAGE" | "VSAMPLE", _, Some("VDATA")) => Kind::ImageData,
-            (_, "OPR_TGT", _) => Kind::Target,
-            (_, "OPR_ATTR", _) => Kind::Attribute,
+            (_, _, Some("LITERAL" | "SIMM32" | "LITERAL64")) => SlotKind::Literal,
+            (_, _, Some("SDST")) if self.field("SD").is_some() => SlotKind::MaskOrVcc,
+            ("SMEM", _, Some("IOFFSET")) => SlotKind::Imm(Imm::Offset),
+            ("SMEM", ty, Some("SOFFSET")) if ty != PREFETCH_OFFSET => SlotKind::ScalarOffset,
+            ("SMEM", "OPR_SIMM5" | "OPR_SIMM8", _) => SlotKind::Imm(Imm::Small),
+            ("FLAT" | "GLOBAL", _, Some("ADDR" | "VADDR")) => SlotKind::FlatAddr,
+            ("GLOBAL", _, Some("SADDR")) => SlotKind::FlatBase,
+            ("FLAT", _, Some("SADDR")) => SlotKind::OptionalBase,
+            ("SCRATCH", _, Some("ADDR" | "VADDR")) => SlotKind::ScratchAddr,
+            ("SCRATCH", _, Some("SADDR")) => SlotKind::ScratchBase,
+            ("BUFFER", _, Some("VADDR")) => SlotKind::BufferAddr,
+            ("BUFFER", _, Some("VDATA")) => SlotKind::BufferData,
+            ("MIMG", _, Some("VADDR")) => SlotKind::ImageAddr,
+            ("MIMG" | "VIMAGE" | "VSAMPLE", _, Some("VDATA")) => SlotKind::ImageData,
+            (_, "OPR_TGT", _) => SlotKind::Target,
+            (_, "OPR_ATTR", _) => SlotKind::Attribute,
             // The truth table of a dual instruction is a modifier.
             (_, "OPR_SIMM8", Some("VSRCY2")) => return None,
-            (_, "OPR_LABEL", _) => Kind::Imm(Imm::Label),
-            (_, "OPR_HWREG", _) => Kind::Imm(Imm::Hwreg),
-            (_, "OPR_SENDMSG" | "OPR_SENDMSG_RTN", _) => Kind::Imm(Imm::Sendmsg),
-            (_, "OPR_WAITCNT", _) => Kind::Imm(Imm::Waitcnt),
-            (_, "OPR_WAITCNT_DEPCTR" | "OPR_WAIT_ALU", _) => Kind::Imm(Imm::Depctr),
-            (_, "OPR_SIMM4", Some("SSRC1")) => Kind::Imm(Imm::GprIndex),
-            (_, "OPR_DELAY", _) => Kind::Imm(Imm::Delay),
-            (_, "OPR_VERSION", _) => Kind::Imm(Imm::Version),
-            (_, _, Some("SIMM16")) if self.traits.has(Trait::RegisterIndex) => Kind::Imm(Imm::GprIndex),
-            (_, _, Some("SIMM16")) if self.traits.has(Trait::DecimalImmediate) => Kind::Imm(Imm::Small),
-            (_, _, Some("SIMM16")) => Kind::Imm(Imm::Hex),
-            _ => Kind::Value,
+            (_, "OPR_LABEL", _) => SlotKind::Imm(Imm::Label),
+            (_, "OPR_HWREG", _) => SlotKind::Imm(Imm::Hwreg),
+            (_, "OPR_SENDMSG" | "OPR_SENDMSG_RTN", _) => SlotKind::Imm(Imm::Sendmsg),
+            (_, "OPR_WAITCNT", _) => SlotKind::Imm(Imm::Waitcnt),
+            (_, "OPR_WAITCNT_DEPCTR" | "OPR_WAIT_ALU", _) => SlotKind::Imm(Imm::Depctr),
+            (_, "OPR_SIMM4", Some("SSRC1")) => SlotKind::Imm(Imm::GprIndex),
+            (_, "OPR_DELAY", _) => SlotKind::Imm(Imm::Delay),
+            (_, "OPR_VERSION", _) => SlotKind::Imm(Imm::Version),
+            (_, _, Some("SIMM16")) if self.traits.has(Trait::RegisterIndex) => SlotKind::Imm(Imm::GprIndex),
+            (_, _, Some("SIMM16")) if self.traits.has(Trait::DecimalImmediate) => SlotKind::Imm(Imm::Small),
+            (_, _, Some("SIMM16")) => SlotKind::Imm(Imm::Hex),
+            _ => SlotKind::Value,
         };
         let mask = format.ends_with("_M64");
         let matrix = format.contains("WMMA_DC")

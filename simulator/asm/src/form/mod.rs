@@ -133,7 +133,7 @@ pub enum Class {
 #[derive(Debug, Clone)]
 pub struct Slot {
     /// The syntax of the operand.
-    pub kind: Kind,
+    pub kind: SlotKind,
     /// Index into the encoding's fields; `None` for an operand without a field.
     pub field: Option<u8>,
     /// Index of the operand type in the table.
@@ -197,28 +197,28 @@ impl Slot {
         let wave = options.wave;
         let get = |name: &str| inst.field(table, name).unwrap_or(0) as u16;
         match self.kind {
-            Kind::Value if self.format[0].is_some() => {
+            SlotKind::Value if self.format[0].is_some() => {
                 let parts: SmallVec<[Part; 2]> = self.format.into_iter().flatten().collect();
                 let listed = self.size.registers(wave);
                 let bits = ELEMENT_BITS.get(parts_value(&parts, &inst.fields) as usize);
                 bits.map_or(listed, |bits| listed * *bits as u16 / 8)
             }
-            Kind::Value
-            | Kind::MaskOrVcc
-            | Kind::FlatBase
-            | Kind::OptionalBase
-            | Kind::OptionalGroup
-            | Kind::ScratchBase => self.size.registers(wave),
-            Kind::FlatAddr | Kind::ScratchAddr | Kind::BufferAddr => {
+            SlotKind::Value
+            | SlotKind::MaskOrVcc
+            | SlotKind::FlatBase
+            | SlotKind::OptionalBase
+            | SlotKind::OptionalGroup
+            | SlotKind::ScratchBase => self.size.registers(wave),
+            SlotKind::FlatAddr | SlotKind::ScratchAddr | SlotKind::BufferAddr => {
                 operand::address_registers(options.arch, inst).unwrap_or(self.size.registers(wave))
             }
-            Kind::BufferData => self.size.registers(wave) + get("TFE"),
-            Kind::ImageData => {
+            SlotKind::BufferData => self.size.registers(wave) + get("TFE"),
+            SlotKind::ImageData => {
                 let listed = self.size.registers(wave);
                 let one_channel = forms(options.arch).get(inst.entry).traits.has(Trait::SingleChannel);
                 image::data_registers(inst, options.arch, listed, one_channel, get("DMASK") as u32)
             }
-            Kind::Export(_) => 1,
+            SlotKind::Export(_) => 1,
             _ => 0,
         }
     }
@@ -226,7 +226,7 @@ impl Slot {
 
 /// The syntax of an operand, and the fields it sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SlotKind {
     /// Any value of the operand type: a register, a constant or a literal.
     Value,
     /// VCC, which the instruction implies but assembly spells out.

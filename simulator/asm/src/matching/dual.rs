@@ -3,7 +3,7 @@
 
 use super::{Matcher, unknown_mnemonic};
 use crate::error::AsmError;
-use crate::form::{Kind, forms, half_slots};
+use crate::form::{SlotKind, forms, half_slots};
 use crate::operand::Line;
 use crate::{Options, Parsed};
 
@@ -38,7 +38,7 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
             m.set_line(second);
             m.operands(&y_slots, &second.operands, second)
         });
-        let own = x_slots.iter().chain(&y_slots).any(|s| s.kind == Kind::Literal);
+        let own = x_slots.iter().chain(&y_slots).any(|s| s.kind == SlotKind::Literal);
         let result = result.and_then(|()| {
             if let Some(extra) = line.modifiers.first() {
                 return Err(AsmError::new(

@@ -16,7 +16,7 @@ use dual::dual;
 
 use super::dialect::Trait;
 use super::error::{AsmError, Span, suggest};
-use super::form::{Class, Form, Imm, Kind, Slot, forms, without_suffix};
+use super::form::{Class, Form, Imm, Slot, SlotKind, forms, without_suffix};
 use super::modifier;
 use super::operand::{Line, Modifier, ModifierValue, Operand, RegBase, Value, unsigned};
 use super::{Fixup, Options, Parsed, legal};
@@ -223,7 +223,7 @@ impl<'a, 't> Matcher<'a, 't> {
         // A missing base of a flat access counts as given.
         let is_scalar =
             |o: &Operand| matches!(&o.value, Value::Reg(r) if !matches!(r.base, RegBase::Vgpr(_)));
-        let optional = slots.last().is_some_and(|s| s.kind == Kind::OptionalBase);
+        let optional = slots.last().is_some_and(|s| s.kind == SlotKind::OptionalBase);
         let missing = optional && !self.line.operands.last().is_some_and(is_scalar);
         let given = self.line.operands.len() + usize::from(missing);
         let to_lds = self.line.modifiers.iter().any(|m| m.name == "lds" && m.value == ModifierValue::None);
@@ -286,22 +286,22 @@ impl<'a, 't> Matcher<'a, 't> {
     ) -> Result<(), AsmError> {
         let mut at = 0;
         // Groups are given all or not at all.
-        let first_group = slots.iter().take_while(|s| s.kind != Kind::OptionalGroup).count();
+        let first_group = slots.iter().take_while(|s| s.kind != SlotKind::OptionalGroup).count();
         // The 32-bit encodings allow VCC to be omitted at any position.
         let implied = matches!(self.form.class, Class::E32 | Class::Dpp)
-            && operands.len() + slots.iter().filter(|s| s.kind == Kind::Vcc).count() == slots.len();
+            && operands.len() + slots.iter().filter(|s| s.kind == SlotKind::Vcc).count() == slots.len();
         for slot in slots {
             let rest = operands.get(at..).unwrap_or(&[]);
             if rest.is_empty()
                 && match slot.kind {
-                    Kind::Imm(Imm::Optional) | Kind::ScalarOffset | Kind::OptionalBase => true,
-                    Kind::OptionalGroup => at == first_group,
+                    SlotKind::Imm(Imm::Optional) | SlotKind::ScalarOffset | SlotKind::OptionalBase => true,
+                    SlotKind::OptionalGroup => at == first_group,
                     _ => false,
                 }
             {
                 continue;
             }
-            if slot.kind == Kind::Vcc && implied {
+            if slot.kind == SlotKind::Vcc && implied {
                 continue;
             }
             let used = self.slot(slot, rest, line)?;

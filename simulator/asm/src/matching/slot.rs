@@ -5,7 +5,7 @@ use super::value::is_off;
 use crate::constant::{self, Encoded};
 use crate::dialect::Trait;
 use crate::error::{AsmError, Span, suggest};
-use crate::form::{Imm, Kind, Slot};
+use crate::form::{Imm, Slot, SlotKind};
 use crate::image;
 use crate::operand::{Line, Operand, RegBase, Special, Value};
 
@@ -25,19 +25,19 @@ impl<'a, 't> Matcher<'a, 't> {
         };
         let wave = self.options.wave;
         match slot.kind {
-            Kind::Imm(imm) => return self.immediate(slot, imm, operands),
-            Kind::Value => {
+            SlotKind::Imm(imm) => return self.immediate(slot, imm, operands),
+            SlotKind::Value => {
                 let count = slot.registers(&self.inst, self.options);
                 self.value(slot, operand, count)?;
             }
-            Kind::MaskOrVcc => {
+            SlotKind::MaskOrVcc => {
                 let vcc = matches!(&operand.value, Value::Reg(r) if r.base == RegBase::Special(Special::VccLo) && r.count == 2);
                 self.set("SD", u32::from(!vcc));
                 if !vcc {
                     self.value(slot, operand, slot.size.registers(wave))?;
                 }
             }
-            Kind::Vcc => {
+            SlotKind::Vcc => {
                 let vcc = matches!(&operand.value, Value::Reg(r)
                     if r.base == RegBase::Special(Special::VccLo) && r.count as u32 == wave / 32);
                 if !vcc || operand.neg || operand.abs {
@@ -47,7 +47,7 @@ impl<'a, 't> Matcher<'a, 't> {
                     );
                 }
             }
-            Kind::Literal => {
+            SlotKind::Literal => {
                 if operand.neg || operand.abs {
                     return Err(AsmError::new(operand.span, "a literal takes no sign and no absolute value"));
                 }
@@ -66,8 +66,8 @@ impl<'a, 't> Matcher<'a, 't> {
                 };
                 self.set_literal(bits, operand.span)?;
             }
-            Kind::ScalarOffset => self.scalar_offset(slot, operand)?,
-            Kind::FlatAddr => {
+            SlotKind::ScalarOffset => self.scalar_offset(slot, operand)?,
+            SlotKind::FlatAddr => {
                 // With a scalar base the address is a 32-bit offset.
                 let base = operands[1..].iter().any(|o| match &o.value {
                     Value::Reg(r) => {
@@ -75,29 +75,29 @@ impl<'a, 't> Matcher<'a, 't> {
                     }
                     _ => false,
                 });
-                let has_base = |s: &Slot| matches!(s.kind, Kind::FlatBase | Kind::OptionalBase);
+                let has_base = |s: &Slot| matches!(s.kind, SlotKind::FlatBase | SlotKind::OptionalBase);
                 let narrow = base && self.form.slots.iter().any(has_base);
                 self.value(slot, operand, if narrow { 1 } else { 2 })?;
             }
-            Kind::FlatBase | Kind::ScratchBase => {
+            SlotKind::FlatBase | SlotKind::ScratchBase => {
                 if !is_off(operand) {
                     self.value(slot, operand, slot.size.registers(wave))?;
                 }
             }
-            Kind::OptionalGroup if matches!(&operand.value, Value::Reg(r) if r.base == RegBase::Special(Special::Null)) =>
+            SlotKind::OptionalGroup if matches!(&operand.value, Value::Reg(r) if r.base == RegBase::Special(Special::Null)) =>
             {
                 return Err(self.mismatch(slot, operand));
             }
-            Kind::OptionalBase | Kind::OptionalGroup => {
+            SlotKind::OptionalBase | SlotKind::OptionalGroup => {
                 self.value(slot, operand, slot.size.registers(wave))?;
             }
-            Kind::ScratchAddr => {
+            SlotKind::ScratchAddr => {
                 if !is_off(operand) {
                     self.value(slot, operand, 1)?;
                     self.set("SVE", 1);
                 }
             }
-            Kind::BufferAddr => {
+            SlotKind::BufferAddr => {
                 let wide = self.get("IDXEN") + self.get("OFFEN");
                 if wide == 0 {
                     if !is_off(operand) {
@@ -110,11 +110,11 @@ impl<'a, 't> Matcher<'a, 't> {
                     self.value(slot, operand, wide as u16)?;
                 }
             }
-            Kind::BufferData => {
+            SlotKind::BufferData => {
                 let count = slot.size.registers(wave) + self.get("TFE") as u16;
                 self.value(slot, operand, count)?;
             }
-            Kind::ImageData => {
+            SlotKind::ImageData => {
                 let listed = slot.size.registers(wave);
                 let dmask = self.get("DMASK");
                 let one_channel = self.form.traits.has(Trait::SingleChannel);
@@ -122,8 +122,8 @@ impl<'a, 't> Matcher<'a, 't> {
                 let count = image::data_registers(&self.inst, arch, listed, one_channel, dmask);
                 self.value(slot, operand, count)?;
             }
-            Kind::ImageAddr => self.image_address(slot, operand)?,
-            Kind::Target => {
+            SlotKind::ImageAddr => self.image_address(slot, operand)?,
+            SlotKind::Target => {
                 let Value::Word(word) = &operand.value else {
                     return Err(self.mismatch(slot, operand));
                 };
@@ -137,14 +137,14 @@ impl<'a, 't> Matcher<'a, 't> {
                 };
                 self.set_slot(slot, value);
             }
-            Kind::Export(n) => {
+            SlotKind::Export(n) => {
                 if !is_off(operand) {
                     self.value(slot, operand, 1)?;
                     let en = self.get("EN");
                     self.set("EN", en | 1 << n);
                 }
             }
-            Kind::Attribute => self.attribute(slot, operand)?,
+            SlotKind::Attribute => self.attribute(slot, operand)?,
         }
         Ok(1)
     }
@@ -158,14 +158,14 @@ impl<'a, 't> Matcher<'a, 't> {
             n => format!("{n} {what} registers"),
         };
         match slot.kind {
-            Kind::Imm(Imm::Label) => "a label".to_string(),
-            Kind::Imm(_) => "a 16-bit integer".to_string(),
-            Kind::Vcc => if self.options.wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
-            Kind::Literal => "a 32-bit number".to_string(),
-            Kind::Target => "an export target, as in mrt0 or pos0".to_string(),
-            Kind::Attribute => "an attribute, as in attr0.x".to_string(),
-            Kind::FlatBase | Kind::ScratchBase => format!("{} or `off`", registers("scalar")),
-            Kind::ScratchAddr | Kind::BufferAddr | Kind::Export(_) => {
+            SlotKind::Imm(Imm::Label) => "a label".to_string(),
+            SlotKind::Imm(_) => "a 16-bit integer".to_string(),
+            SlotKind::Vcc => if self.options.wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
+            SlotKind::Literal => "a 32-bit number".to_string(),
+            SlotKind::Target => "an export target, as in mrt0 or pos0".to_string(),
+            SlotKind::Attribute => "an attribute, as in attr0.x".to_string(),
+            SlotKind::FlatBase | SlotKind::ScratchBase => format!("{} or `off`", registers("scalar")),
+            SlotKind::ScratchAddr | SlotKind::BufferAddr | SlotKind::Export(_) => {
                 "a vector register or `off`".to_string()
             }
             _ if ty.contains("VGPR") => registers("vector"),

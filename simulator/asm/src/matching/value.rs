@@ -6,7 +6,7 @@ use crate::dialect::symbols::OTHER_REGISTERS;
 use crate::dialect::{SIGN_EXTENDED_LITERALS, Trait};
 use crate::error::{AsmError, Span, suggest};
 use crate::expr::Expr;
-use crate::form::{Bit, Constant, Kind, Size, Slot};
+use crate::form::{Bit, Constant, Size, Slot, SlotKind};
 use crate::legal::last_sgpr;
 use crate::operand::{self, Half, Operand, Reg, RegBase, Special, Value};
 use crate::{Fixup, FixupKind};
@@ -336,7 +336,7 @@ fn counterpart(base: RegBase) -> Option<RegBase> {
 /// Applies signs to a constant if the encoding has no sign bits, as LLVM does for floats.
 fn fold_signs<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
     let absent = |wanted: bool, bit: Option<Bit>| !wanted || bit.is_none();
-    slot.source.filter(|_| slot.kind == Kind::Value)?;
+    slot.source.filter(|_| slot.kind == SlotKind::Value)?;
     if !absent(operand.neg, slot.neg) || !absent(operand.abs, slot.abs) || operand.literal {
         return None;
     }

@@ -7,7 +7,7 @@ use super::{Timeline, tracked};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use wavesim_engine::observe::Observer;
-use wavesim_engine::sched::group::{Group, Status};
+use wavesim_engine::sched::group::{RunningGroup, Status};
 use wavesim_machine::state::barrier::Barrier;
 
 /// Number of steps after which a newly started workgroup is suspended.
@@ -20,7 +20,7 @@ const SUSPENDED_PART: usize = 4;
 /// A workgroup that has started but is neither running nor ended.
 pub(crate) struct SuspendedGroup<'a> {
     index: u64,
-    group: Group<'a>,
+    group: RunningGroup<'a>,
     turn: (usize, u64),
     tracked: Vec<Tracked>,
 }
@@ -182,7 +182,9 @@ impl<'a> Timeline<'a> {
         let starts = self.can_start();
         // A resumed workgroup brings its own state, so a copy suffices there.
         let group = match starts {
-            true => std::mem::replace(&mut self.group, Group::new(self.dispatch, &self.prepared.memory)),
+            true => {
+                std::mem::replace(&mut self.group, RunningGroup::new(self.dispatch, &self.prepared.memory))
+            }
             false => self.group.clone(),
         };
         let (index, turn, tracked) = (self.group_index, self.turn, self.tracked.clone());

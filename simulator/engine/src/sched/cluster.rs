@@ -1,7 +1,7 @@
 //! A cluster: workgroups that run together and share a barrier (CDNA5 manual, *Workgroup Clusters*). One thread runs
 //! them in turns. Where there are no clusters, each workgroup is one of its own.
 
-use super::group::{Group, Pause};
+use super::group::{Pause, RunningGroup};
 use super::launch::{Budget, Dispatch};
 use crate::observe::Observer;
 use wavesim_machine::fault::Fault;
@@ -22,7 +22,7 @@ enum State {
 /// A cluster in progress. The object is reused from cluster to cluster.
 pub struct Cluster<'a> {
     dispatch: &'a Dispatch<'a>,
-    groups: Vec<Group<'a>>,
+    groups: Vec<RunningGroup<'a>>,
     states: Vec<State>,
     /// Whose turn it is.
     turn: usize,
@@ -36,7 +36,7 @@ impl<'a> Cluster<'a> {
         let count = dispatch.cluster_workgroups() as usize;
         Cluster {
             dispatch,
-            groups: (0..count).map(|_| Group::new(dispatch, memory)).collect(),
+            groups: (0..count).map(|_| RunningGroup::new(dispatch, memory)).collect(),
             states: vec![State::Ended; count],
             turn: 0,
             executed: 0,
@@ -55,12 +55,12 @@ impl<'a> Cluster<'a> {
 
     /// Number of bytes that the cluster takes.
     pub fn bytes(&self) -> usize {
-        self.groups.iter().map(Group::bytes).sum()
+        self.groups.iter().map(RunningGroup::bytes).sum()
     }
 
     /// Returns the reusable parts to the dispatch's pool.
     pub fn recycle(self) {
-        self.groups.into_iter().for_each(Group::recycle);
+        self.groups.into_iter().for_each(RunningGroup::recycle);
     }
 
     /// Runs the cluster until it ends or has executed `slice` instructions. Returns whether it has ended.
@@ -94,7 +94,7 @@ impl<'a> Cluster<'a> {
     fn run_turns(
         &mut self,
         slice: u64,
-        mut run: impl FnMut(&Dispatch<'a>, &mut Group<'a>, State, u64) -> Result<Pause, Box<Fault>>,
+        mut run: impl FnMut(&Dispatch<'a>, &mut RunningGroup<'a>, State, u64) -> Result<Pause, Box<Fault>>,
     ) -> Result<bool, Box<Fault>> {
         let started = self.executed;
         let turn = if self.groups.len() == 1 { slice } else { slice.min(TURN) };

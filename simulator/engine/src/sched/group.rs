@@ -50,7 +50,7 @@ pub enum Pause {
 
 /// A workgroup in progress.
 #[derive(Clone)]
-pub struct Group<'a> {
+pub struct RunningGroup<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
     initial_vgprs: InitialVgprs,
@@ -75,15 +75,15 @@ pub struct Group<'a> {
     turns: u32,
 }
 
-impl<'a> Group<'a> {
+impl<'a> RunningGroup<'a> {
     /// Creates a workgroup object. `dispatch` has passed [`Dispatch::check`].
-    pub fn new(dispatch: &'a Dispatch<'a>, memory: &'a Memory) -> Group<'a> {
+    pub fn new(dispatch: &'a Dispatch<'a>, memory: &'a Memory) -> RunningGroup<'a> {
         let (waves, lanes) = (dispatch.waves() as usize, dispatch.shape.wave_size);
         let mut spare = dispatch.pool.and_then(|pool| pool.take(lanes)).unwrap_or_default();
         spare.resize(waves, lanes);
         let Spare { slots, spare, mut lds } = spare;
         lds.resize(dispatch.shape.lds_bytes as usize, 0);
-        Group {
+        RunningGroup {
             dispatch,
             memory,
             initial_vgprs: InitialVgprs::new(dispatch),
@@ -143,7 +143,7 @@ impl<'a> Group<'a> {
         self.run_with::<NoObserver>(budget, slice, None)
     }
 
-    /// As [`Group::run`], with an observer of every instruction.
+    /// As [`RunningGroup::run`], with an observer of every instruction.
     pub fn run_observed<O: Observer + ?Sized>(
         &mut self,
         budget: &Budget,
@@ -233,7 +233,7 @@ impl<'a> Group<'a> {
         self.slots.iter().any(|slot| slot.status == Status::Waiting(CLUSTER_INDEX))
     }
 
-    /// Whether [`Group::ready`] would return true.
+    /// Whether [`RunningGroup::ready`] would return true.
     pub fn can_run(&self, at: usize) -> bool {
         let slot = &self.slots[at];
         match slot.status {
@@ -304,7 +304,7 @@ impl<'a> Group<'a> {
         self.apply_result(self.order[*turn], result)
     }
 
-    /// As [`Group::advance`], observed.
+    /// As [`RunningGroup::advance`], observed.
     pub fn advance_observed<O: Observer + ?Sized>(
         &mut self,
         at: usize,

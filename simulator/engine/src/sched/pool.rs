@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use wavesim_machine::state::Wave;
 
 /// Register files and LDS of finished workgroups, kept for later dispatches: a small launch would spend most
-/// of its time allocating them. [`Group::start`](super::group::Group::start) clears them, as it does between the workgroups of a
+/// of its time allocating them. [`start`](super::group::RunningGroup::start) clears them, as it does between the workgroups of a
 /// dispatch.
 #[derive(Default)]
 pub struct Pool(Mutex<Vec<Spare>>);

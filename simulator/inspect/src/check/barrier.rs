@@ -65,7 +65,7 @@ struct ClusterSignal {
 
 /// Waves of a workgroup, and the phases of its barrier.
 #[derive(Default)]
-pub struct Group {
+pub struct BarrierGroup {
     waves: Vec<Wave>,
     ended: bool,
     phases: VecDeque<Phase>,
@@ -74,7 +74,7 @@ pub struct Group {
 }
 
 impl CheckState for Shadow {
-    type Group = Group;
+    type Group = BarrierGroup;
 
     /// Creates the check for a program whose instructions have these effects.
     fn new(setup: &Setup<'_>) -> Shadow {
@@ -101,7 +101,7 @@ impl CheckState for Shadow {
         self.cluster = None;
     }
 
-    fn swap(&mut self, group: &mut Group) {
+    fn swap(&mut self, group: &mut BarrierGroup) {
         std::mem::swap(&mut self.waves, &mut group.waves);
         std::mem::swap(&mut self.ended, &mut group.ended);
         std::mem::swap(&mut self.phases, &mut group.phases);

@@ -10,7 +10,7 @@ use wavesim_machine::exec::effects::Effects;
 
 /// The calls of the waves of a workgroup.
 #[derive(Default)]
-pub struct Group(Vec<CallStack>);
+pub struct FrameGroup(Vec<CallStack>);
 
 /// The calls of the waves of the running workgroup.
 pub struct Frames {
@@ -37,7 +37,7 @@ impl Frames {
     }
 
     /// Swaps the state with that of another workgroup.
-    pub fn swap(&mut self, group: &mut Group) {
+    pub fn swap(&mut self, group: &mut FrameGroup) {
         std::mem::swap(&mut self.waves, &mut group.0);
     }
 

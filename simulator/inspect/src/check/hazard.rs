@@ -43,7 +43,7 @@ mod descriptor;
 
 /// The last matrix instruction of each wave of a workgroup, and the message by which it has freed its VGPRs.
 #[derive(Default)]
-pub struct Group(Vec<Option<(u64, Use)>>, Vec<Option<u64>>);
+pub struct HazardGroup(Vec<Option<(u64, Use)>>, Vec<Option<u64>>);
 
 /// Forbidden uses of each instruction, and the last matrix result of each wave.
 pub struct Shadow {
@@ -76,7 +76,7 @@ pub struct Shadow {
 }
 
 impl CheckState for Shadow {
-    type Group = Group;
+    type Group = HazardGroup;
 
     /// Checks each instruction of a program statically; `effects` are the instructions' effects.
     fn new(setup: &Setup<'_>) -> Shadow {
@@ -149,7 +149,7 @@ impl CheckState for Shadow {
         self.freed.resize(waves, None);
     }
 
-    fn swap(&mut self, group: &mut Group) {
+    fn swap(&mut self, group: &mut HazardGroup) {
         std::mem::swap(&mut self.matrix, &mut group.0);
         std::mem::swap(&mut self.freed, &mut group.1);
     }

@@ -45,7 +45,7 @@ pub struct Shadow {
 
 /// Shadow memory of a workgroup's LDS and scratch.
 #[derive(Default)]
-pub struct Group {
+pub struct MemGroup {
     lds: Bitmap,
     lds_full: bool,
     scratch: Bitmap,
@@ -62,7 +62,7 @@ struct Stack {
 }
 
 impl CheckState for Shadow {
-    type Group = Group;
+    type Group = MemGroup;
 
     fn new(setup: &Setup<'_>) -> Shadow {
         let mut shadow = Shadow::of_shape(&setup.prepared.shape);
@@ -86,16 +86,16 @@ impl CheckState for Shadow {
         self.stacks.fill(Stack::default());
     }
 
-    fn swap(&mut self, group: &mut Group) {
+    fn swap(&mut self, group: &mut MemGroup) {
         std::mem::swap(&mut self.lds, &mut group.lds);
         std::mem::swap(&mut self.lds_full, &mut group.lds_full);
         std::mem::swap(&mut self.scratch, &mut group.scratch);
         std::mem::swap(&mut self.stacks, &mut group.stacks);
     }
 
-    fn park(&mut self) -> Group {
+    fn park(&mut self) -> MemGroup {
         let empty = |bits: &Bitmap| Bitmap(vec![0; bits.0.len()]);
-        let mut group = Group {
+        let mut group = MemGroup {
             lds: empty(&self.lds),
             lds_full: false,
             scratch: empty(&self.scratch),

@@ -77,8 +77,8 @@ pub struct Checker<'a> {
 /// State of a workgroup that has started but is not running now.
 struct Preempted {
     states: Groups,
-    frames: frames::Group,
-    skip: skip::Group,
+    frames: frames::FrameGroup,
+    skip: skip::SkipGroup,
     jumps: Vec<(u64, u64)>,
 }
 
@@ -284,8 +284,8 @@ impl Observer for Checker<'_> {
             (0..waves).map(|wave| self.states.waits.outstanding_accesses(wave).collect()).collect();
         let mut group = Preempted {
             states: self.states.park(),
-            frames: frames::Group::default(),
-            skip: skip::Group::default(),
+            frames: frames::FrameGroup::default(),
+            skip: skip::SkipGroup::default(),
             jumps: std::mem::take(&mut self.jumps),
         };
         self.frames.swap(&mut group.frames);

@@ -20,7 +20,7 @@ const MAX_REGION_LEN: usize = 128;
 
 /// The classification of an instruction, made when it first runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StepKind {
     /// It has not run yet.
     Unclassified,
     /// It does more than compute and is always observed.
@@ -106,11 +106,11 @@ impl Wave {
 
 /// The regions of the waves of a workgroup.
 #[derive(Default)]
-pub struct Group(Vec<Wave>);
+pub struct SkipGroup(Vec<Wave>);
 
 /// The regions of all waves of the running workgroup.
 pub struct SkipCache {
-    kinds: Vec<Kind>,
+    kinds: Vec<StepKind>,
     /// By instruction: the operands of pure waits.
     waits: Vec<Waits>,
     waves: Vec<Wave>,
@@ -133,16 +133,16 @@ impl SkipCache {
                 && program.replaced_semantics(program.pcs[at]).is_none()
                 && program.pcs.get(at + 1) == Some(&end)
             {
-                return Kind::Access;
+                return StepKind::Access;
             }
             let computes = matches!(
                 effects[at].class,
                 Class::Valu | Class::Matrix | Class::Salu | Class::Control | Class::Wait | Class::Branch
             );
             if computes && !observed(at) && program.replaced_semantics(program.pcs[at]).is_none() {
-                Kind::Unclassified
+                StepKind::Unclassified
             } else {
-                Kind::Observed
+                StepKind::Observed
             }
         };
         let count = program.insts.len();
@@ -162,7 +162,7 @@ impl SkipCache {
     }
 
     /// Swaps the state with that of another workgroup.
-    pub fn swap(&mut self, group: &mut Group) {
+    pub fn swap(&mut self, group: &mut SkipGroup) {
         std::mem::swap(&mut self.waves, &mut group.0);
     }
 
@@ -174,7 +174,7 @@ impl SkipCache {
     /// Returns the counters and limits of an instruction that only waits.
     #[inline]
     pub fn waits(&self, index: usize) -> Option<&[(Counter, u32)]> {
-        (self.kinds[index] == Kind::Wait).then(|| &*self.waits[index])
+        (self.kinds[index] == StepKind::Wait).then(|| &*self.waits[index])
     }
 
     /// Returns the number of instructions from this one on that need no check except for their accesses, and
@@ -187,7 +187,7 @@ impl SkipCache {
         mut prover: Prover<'_>,
     ) -> (usize, u64) {
         let (id, exec) = (step.wave.id, step.wave.exec());
-        if matches!(self.kinds[step.index], Kind::Observed | Kind::Unclassified) {
+        if matches!(self.kinds[step.index], StepKind::Observed | StepKind::Unclassified) {
             return (0, 0);
         }
         let wave = &mut self.waves[id as usize];
@@ -225,9 +225,9 @@ impl SkipCache {
     /// Classifies an instruction after its first execution; `effects` are its effects.
     #[inline]
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, effects: &Effects) {
-        if self.kinds[step.index] == Kind::Unclassified {
+        if self.kinds[step.index] == StepKind::Unclassified {
             let kind = classify(step, done, effects);
-            if kind == Kind::Wait {
+            if kind == StepKind::Wait {
                 let waits = done.calls.iter().filter_map(|(bi, n)| Some((Counter::of(*bi)?, *n)));
                 let waits = waits.filter(|(_, n)| (*n as usize) < waits::MAX_OUTSTANDING - 1);
                 self.waits[step.index] = waits.collect();
@@ -238,11 +238,11 @@ impl SkipCache {
 }
 
 #[cold]
-fn classify(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
+fn classify(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> StepKind {
     let hints = done.calls.iter().all(|(bi, _)| does_nothing(*bi) && *bi != Control::InvalidateCaches);
     let jumps = effects.class == Class::Branch;
     if !hints || !done.accesses.is_empty() || done.event.is_some() || done.jumped && !jumps {
-        return Kind::Observed;
+        return StepKind::Observed;
     }
     let program = step.program;
     let end = step.pc + program.insts[step.index].size as u64;
@@ -255,18 +255,18 @@ fn classify(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
         let same = effects.reads.is_empty()
             && effects.writes.is_empty()
             && program.pcs.get(step.index + 1) == Some(&end);
-        if same { Kind::Wait } else { Kind::Observed }
+        if same { StepKind::Wait } else { StepKind::Observed }
     } else if narrows || jumps || program.pcs.get(step.index + 1) != Some(&end) {
-        Kind::RegionEnd
+        StepKind::RegionEnd
     } else {
-        Kind::Simple
+        StepKind::Simple
     }
 }
 
 /// Builds the region that starts at an instruction, if the instruction is simple and proven.
 #[cold]
 fn build_region(
-    (kinds, waits): (&[Kind], &[Waits]),
+    (kinds, waits): (&[StepKind], &[Waits]),
     from: usize,
     scoreboard: &waits::Scoreboard,
     prover: &mut Prover<'_>,
@@ -291,14 +291,14 @@ fn build_region(
     // Whether the region is the same for all waves and complete.
     let mut fixed = true;
     for at in (from..kinds.len()).take(MAX_REGION_LEN) {
-        let access = kinds[at] == Kind::Access;
-        let wait = kinds[at] == Kind::Wait && at > from;
-        if !matches!(kinds[at], Kind::Simple | Kind::RegionEnd | Kind::Wait | Kind::Access)
+        let access = kinds[at] == StepKind::Access;
+        let wait = kinds[at] == StepKind::Wait && at > from;
+        if !matches!(kinds[at], StepKind::Simple | StepKind::RegionEnd | StepKind::Wait | StepKind::Access)
             || wait && (issued.is_empty() || !Counters::drained_by(&waits[at]).is_superset(issued))
             || (access || wait) && prefix.len >= u64::BITS as usize
             || loaded.as_ref().is_some_and(|loaded| loaded.intersects(scoreboard.touched(at)))
         {
-            fixed &= kinds[at] != Kind::Unclassified;
+            fixed &= kinds[at] != StepKind::Unclassified;
             break;
         }
         let Some(proven) = prover.prove(at) else {
@@ -321,7 +321,7 @@ fn build_region(
         prefix.len += 1;
         lanes &= proven;
         prefix.registers.join(scoreboard.touched(at));
-        if kinds[at] == Kind::RegionEnd {
+        if kinds[at] == StepKind::RegionEnd {
             break;
         }
     }

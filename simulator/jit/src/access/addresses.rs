@@ -7,7 +7,7 @@ use crate::arith::val::Val;
 use crate::frame::{FOUND_SLOT, LANE_VEC_BYTES, check_range, find_range, frame_offset};
 use crate::ranges::{RANGES, RangeCache};
 use crate::selected::Subword;
-use crate::state::access::{Access, Group, OffsetSummary, ResolvedAccess, ResolvedAccesses};
+use crate::state::access::{Access, AccessGroup, OffsetSummary, ResolvedAccess, ResolvedAccesses};
 use crate::state::emitter::Emitter;
 use crate::state::packet::Packet;
 use isa_lower::ir::{Block, HostWidth, Op2, Slot, Value, ValueKind, Var};
@@ -298,7 +298,7 @@ impl Emitter<'_> {
         resolved: &mut [ResolvedAccess],
         [exec, full]: [V; 2],
         bailout: Label,
-    ) -> R<Vec<Group>> {
+    ) -> R<Vec<AccessGroup>> {
         let mut locations: Vec<ResolvedAccess> = Vec::new();
         for location in resolved.iter_mut() {
             let alike = |other: &ResolvedAccess| {
@@ -323,7 +323,10 @@ impl Emitter<'_> {
             .iter()
             .map(|location| {
                 let summary = self.offset_summary(location);
-                Group { contiguous: summary.contiguous[&location.access.bytes], uniform: summary.uniform }
+                AccessGroup {
+                    contiguous: summary.contiguous[&location.access.bytes],
+                    uniform: summary.uniform,
+                }
             })
             .collect())
     }
@@ -383,7 +386,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Scans the lanes' offsets. Returns for each access: maximum, [`Group::contiguous`], [`Group::uniform`],
+    /// Scans the lanes' offsets. Returns per access: maximum, [`AccessGroup::contiguous`], [`AccessGroup::uniform`],
     /// minimum.
     fn scan_offsets(&mut self, locations: &[&ResolvedAccess], [exec, full]: [V; 2]) -> R<Vec<[V; 4]>> {
         // Accumulates maxima and the per-lane results of the stride tests over all packets.

@@ -68,7 +68,7 @@ pub struct ResolvedAccess {
     /// The origin that offsets of 64-bit addresses are relative to: as two words, and as one integer.
     pub origin_words: Option<[V; 2]>,
     pub origin: Option<V>,
-    /// The index of its [`Group`].
+    /// The index of its [`AccessGroup`].
     pub group: usize,
 }
 
@@ -93,7 +93,7 @@ impl ResolvedAccess {
 
 /// Accesses with the same offsets and the same size, whose offsets are classified once.
 #[derive(Clone, Copy)]
-pub struct Group {
+pub struct AccessGroup {
     /// 1 if all lanes are active and each packet's addresses are contiguous.
     pub contiguous: V,
     /// 1 if all lanes are active and each packet's addresses are uniform.
@@ -108,9 +108,9 @@ pub struct OffsetSummary {
     pub max_offset: V,
     /// A lower bound of the offsets.
     pub min_offset: V,
-    /// See [`Group::uniform`].
+    /// See [`AccessGroup::uniform`].
     pub uniform: V,
-    /// See [`Group::contiguous`], by element size in bytes.
+    /// See [`AccessGroup::contiguous`], by element size in bytes.
     pub contiguous: BTreeMap<usize, V>,
 }
 
@@ -118,7 +118,7 @@ pub struct OffsetSummary {
 #[derive(Clone, Default)]
 pub struct ResolvedAccesses {
     pub accesses: Vec<ResolvedAccess>,
-    pub groups: Vec<Group>,
+    pub groups: Vec<AccessGroup>,
     pub path: Path,
     /// What packets prefetch, and how far ahead in bytes.
     pub prefetches: Vec<(ResolvedAccess, V)>,

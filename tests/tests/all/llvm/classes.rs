@@ -4,9 +4,9 @@ use super::referee::words_of;
 use wavesim::arch::Arch;
 use wavesim::asm::Options;
 
-/// Kind of a difference.
+/// What differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum Difference {
     /// LLVM does not disassemble the words.
     NoText,
     Text,
@@ -27,24 +27,24 @@ pub struct Case {
 }
 
 impl Case {
-    pub fn differences(&self) -> Vec<Kind> {
+    pub fn differences(&self) -> Vec<Difference> {
         let mut out = Vec::new();
         match &self.llvm_text {
-            None => out.push(Kind::NoText),
-            Some(text) if *text != self.text => out.push(Kind::Text),
+            None => out.push(Difference::NoText),
+            Some(text) if *text != self.text => out.push(Difference::Text),
             Some(_) => {}
         }
         match &self.llvm_words {
-            None => out.push(Kind::NoWords),
+            None => out.push(Difference::NoWords),
             Some(words) if words_of(&self.text, &Options::new(self.arch)).as_ref() != Ok(words) => {
-                out.push(Kind::Words);
+                out.push(Difference::Words);
             }
             Some(_) => {}
         }
         out
     }
 
-    pub fn class(&self, kind: Kind) -> Option<&'static Class> {
+    pub fn class(&self, kind: Difference) -> Option<&'static Class> {
         CLASSES.iter().find(|c| c.kinds.contains(&kind) && (c.holds)(self))
     }
 }
@@ -52,11 +52,12 @@ impl Case {
 /// A class of differences from LLVM 19.
 pub struct Class {
     pub id: &'static str,
-    pub kinds: &'static [Kind],
+    pub kinds: &'static [Difference],
     pub holds: fn(&Case) -> bool,
 }
 
-pub const ALL: &[Kind] = &[Kind::NoText, Kind::Text, Kind::NoWords, Kind::Words];
+pub const ALL: &[Difference] =
+    &[Difference::NoText, Difference::Text, Difference::NoWords, Difference::Words];
 
 /// Instructions or forms that LLVM 19 lacks: the name, and a prefix of the encoding's name (without `ENC_`).
 pub const UNKNOWN: [(&str, &str); 30] = [
@@ -113,41 +114,41 @@ pub static CLASSES: &[Class] = &[
     },
     Class {
         id: "mixed-literal",
-        kinds: &[Kind::Text, Kind::NoWords, Kind::Words],
+        kinds: &[Difference::Text, Difference::NoWords, Difference::Words],
         holds: |c| c.name.starts_with("V_FMA_MIX") && c.encoding.ends_with("INST_LITERAL"),
     },
     Class {
         id: "mixed-lanes",
-        kinds: &[Kind::NoText, Kind::Text, Kind::NoWords],
+        kinds: &[Difference::NoText, Difference::Text, Difference::NoWords],
         holds: |c| c.name.starts_with("V_FMA_MIX") && c.encoding.contains("DPP"),
     },
     Class {
         id: "relative-move",
-        kinds: &[Kind::NoText, Kind::Text, Kind::NoWords],
+        kinds: &[Difference::NoText, Difference::Text, Difference::NoWords],
         holds: |c| c.name.starts_with("V_MOVRELS"),
     },
     Class {
         id: "interpolation-sources",
-        kinds: &[Kind::NoText, Kind::Text, Kind::NoWords],
+        kinds: &[Difference::NoText, Difference::Text, Difference::NoWords],
         holds: |c| c.name.starts_with("V_INTERP_") && matches!(c.arch, Arch::Rdna3 | Arch::Rdna35),
     },
     Class {
         id: "scalar-compare",
-        kinds: &[Kind::NoText, Kind::Text],
+        kinds: &[Difference::NoText, Difference::Text],
         holds: |c| c.name.starts_with("S_CMP_") && c.name.ends_with("_F16"),
     },
     Class {
         id: "wide-literal-sign",
-        kinds: &[Kind::NoWords],
+        kinds: &[Difference::NoWords],
         holds: |c| {
             let sign = c.text.contains("neg(0x") || c.text.contains("|0x");
             c.name.contains("F64") && c.encoding.ends_with("INST_LITERAL") && sign
         },
     },
-    Class { id: "null-ranges", kinds: &[Kind::NoWords], holds: |c| c.text.contains(" null") },
+    Class { id: "null-ranges", kinds: &[Difference::NoWords], holds: |c| c.text.contains(" null") },
     Class {
         id: "one-address",
-        kinds: &[Kind::Text],
+        kinds: &[Difference::Text],
         // A single address, with or without brackets.
         holds: |c| c.encoding == "ENC_MIMG_NSA" && !c.text.contains(", ["),
     },
@@ -166,34 +167,34 @@ pub static CLASSES: &[Class] = &[
     },
     Class {
         id: "accumulating-lanes",
-        kinds: &[Kind::Text],
+        kinds: &[Difference::Text],
         holds: |c| c.arch == Arch::Cdna5 && c.name.starts_with("V_FMAC_F") && c.encoding.contains("DPP"),
     },
     Class {
         id: "no-inline",
-        kinds: &[Kind::NoText],
+        kinds: &[Difference::NoText],
         holds: |c| matches!(c.name, "V_CVT_PK_FP8_F16" | "V_CVT_PK_BF8_F16"),
     },
     Class {
         id: "accumulator-atomics",
-        kinds: &[Kind::NoText, Kind::NoWords],
+        kinds: &[Difference::NoText, Difference::NoWords],
         holds: |c| c.arch.is_cdna() && c.name.starts_with("GLOBAL_ATOMIC_") && c.text.contains(" a"),
     },
     Class {
         id: "write-back-hint",
-        kinds: &[Kind::Text, Kind::Words],
+        kinds: &[Difference::Text, Difference::Words],
         holds: |c| {
             c.arch.is_cdna() && matches!(c.name, "BUFFER_WBL2" | "BUFFER_INV") && c.text.contains(" nt")
         },
     },
     Class {
         id: "scalar-scales",
-        kinds: &[Kind::Text, Kind::NoWords],
+        kinds: &[Difference::Text, Difference::NoWords],
         holds: |c| c.encoding == "ENC_VOP3PX2",
     },
     Class {
         id: "scaled-modifiers",
-        kinds: &[Kind::NoText, Kind::NoWords],
+        kinds: &[Difference::NoText, Difference::NoWords],
         holds: |c| {
             let modified = [" clamp", " mul:", " div:", "|", "-", "neg("].iter().any(|m| c.text.contains(m));
             c.name.starts_with("V_CVT_SCALEF32_") && modified
@@ -201,12 +202,12 @@ pub static CLASSES: &[Class] = &[
     },
     Class {
         id: "later-llvm",
-        kinds: &[Kind::NoText, Kind::NoWords],
+        kinds: &[Difference::NoText, Difference::NoWords],
         holds: |c| c.arch == Arch::Cdna4 && c.name == "BUFFER_STORE_LDS_DWORD",
     },
     Class {
         id: "barrier-resource",
-        kinds: &[Kind::NoWords],
+        kinds: &[Difference::NoWords],
         holds: |c| c.arch.is_cdna() && c.name.starts_with("DS_GWS_"),
     },
 ];

@@ -1,6 +1,6 @@
 //! Random legal instructions of every entry: LLVM's text for our words, and LLVM's words for our text.
 
-use super::classes::{CLASSES, Case, Kind, UNKNOWN};
+use super::classes::{CLASSES, Case, Difference, UNKNOWN};
 use super::referee::{disassemble, llvm, processor, refereed, replies, text_of, tool, words_of};
 use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
@@ -65,9 +65,9 @@ fn every_difference_has_a_class() {
         let mut same = [0; 2];
         for case in &cases {
             let differences = case.differences();
-            let has = |kinds: [Kind; 2]| differences.iter().any(|d| kinds.contains(d));
-            same[0] += usize::from(!has([Kind::NoText, Kind::Text]));
-            same[1] += usize::from(!has([Kind::NoWords, Kind::Words]));
+            let has = |kinds: [Difference; 2]| differences.iter().any(|d| kinds.contains(d));
+            same[0] += usize::from(!has([Difference::NoText, Difference::Text]));
+            same[1] += usize::from(!has([Difference::NoWords, Difference::Words]));
             for kind in differences {
                 match case.class(kind) {
                     Some(class) => *found.entry(class.id).or_default() += 1,

@@ -11,17 +11,17 @@ const LENGTH: &str = "OPR_CLAUSE";
 
 /// The kinds of clauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ClauseKind {
     Scalar,
     Vector,
     Lds,
 }
 
-fn kind(effects: &Effects) -> Option<Kind> {
+fn kind(effects: &Effects) -> Option<ClauseKind> {
     Some(match effects.class {
-        Class::Smem => Kind::Scalar,
-        Class::Vmem | Class::Flat | Class::Scratch => Kind::Vector,
-        Class::Lds => Kind::Lds,
+        Class::Smem => ClauseKind::Scalar,
+        Class::Vmem | Class::Flat | Class::Scratch => ClauseKind::Vector,
+        Class::Lds => ClauseKind::Lds,
         _ => return None,
     })
 }

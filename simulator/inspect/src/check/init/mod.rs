@@ -50,7 +50,7 @@ struct WaveShadow {
 
 /// Shadow state of the waves of a workgroup.
 #[derive(Default)]
-pub struct Group(Vec<WaveShadow>);
+pub struct InitGroup(Vec<WaveShadow>);
 
 /// Shadow state of the registers of all waves of the running workgroup.
 pub struct Shadow {
@@ -67,7 +67,7 @@ pub struct Shadow {
 }
 
 impl CheckState for Shadow {
-    type Group = Group;
+    type Group = InitGroup;
 
     /// Creates the shadow state, in which the registers that the launch sets are defined.
     fn new(setup: &Setup<'_>) -> Shadow {
@@ -102,7 +102,7 @@ impl CheckState for Shadow {
         });
     }
 
-    fn swap(&mut self, group: &mut Group) {
+    fn swap(&mut self, group: &mut InitGroup) {
         std::mem::swap(&mut self.waves, &mut group.0);
     }
 

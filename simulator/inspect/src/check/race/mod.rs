@@ -146,7 +146,7 @@ pub struct Shadow {
 
 /// Race state of a workgroup that has started but is not running now.
 #[derive(Default)]
-pub struct Group {
+pub struct RaceGroup {
     first: u32,
     waves: Vec<WaveState>,
     lds: ShadowMemory,
@@ -173,7 +173,7 @@ struct CompareSwaps {
 }
 
 impl CheckState for Shadow {
-    type Group = Group;
+    type Group = RaceGroup;
 
     /// If the check is not chosen, nothing is recorded.
     fn new(setup: &Setup<'_>) -> Shadow {
@@ -256,7 +256,7 @@ impl CheckState for Shadow {
         self.swaps.candidates.retain(|(_, (lds, _)), _| !lds);
     }
 
-    fn park(&mut self) -> Group {
+    fn park(&mut self) -> RaceGroup {
         for (at, wave) in self.waves.iter().enumerate() {
             let ended = EndedWave {
                 history: wave.history.clone(),
@@ -266,13 +266,13 @@ impl CheckState for Shadow {
             };
             self.ended.insert(self.first + at as u32, ended);
         }
-        let mut group = Group { first: self.first, ..Group::default() };
+        let mut group = RaceGroup { first: self.first, ..RaceGroup::default() };
         self.swap(&mut group);
         group.released = self.released.extract_if(|(lds, _), _| *lds).collect();
         group
     }
 
-    fn unpark(&mut self, mut group: Group) {
+    fn unpark(&mut self, mut group: RaceGroup) {
         self.keep_ended_waves();
         self.first = group.first;
         self.swap(&mut group);
@@ -283,7 +283,7 @@ impl CheckState for Shadow {
         }
     }
 
-    fn swap(&mut self, group: &mut Group) {
+    fn swap(&mut self, group: &mut RaceGroup) {
         std::mem::swap(&mut self.waves, &mut group.waves);
         std::mem::swap(&mut self.lds, &mut group.lds);
         std::mem::swap(&mut self.phase, &mut group.phase);

@@ -94,7 +94,7 @@ pub struct IssuedAccess {
 
 /// Scoreboards of the waves of a workgroup.
 #[derive(Default)]
-pub struct Group(Vec<Wave>);
+pub struct WaitGroup(Vec<Wave>);
 
 /// Scoreboards of all waves of the running workgroup, and the issue properties and registers of each
 /// instruction.
@@ -112,7 +112,7 @@ pub struct Scoreboard {
 }
 
 impl CheckState for Scoreboard {
-    type Group = Group;
+    type Group = WaitGroup;
 
     fn new(setup: &Setup<'_>) -> Scoreboard {
         Scoreboard::of(&setup.prepared.program, setup.effects, setup.chosen.waits)
@@ -123,7 +123,7 @@ impl CheckState for Scoreboard {
         self.waves.iter_mut().for_each(|wave| wave.clear(0));
     }
 
-    fn swap(&mut self, group: &mut Group) {
+    fn swap(&mut self, group: &mut WaitGroup) {
         std::mem::swap(&mut self.waves, &mut group.0);
     }
 
