@@ -95,6 +95,14 @@ def test_findings_fail_the_test_that_caused_them(suite, tmp_path):
     assert any("is read before the wait" in value for value in properties["test_missing_wait"])
 
 
+def test_findings_are_annotations_of_a_job_on_github(suite):
+    result = suite("--wavesim=gfx1100", "--wavesim-check=waits", "-k", "clean or missing_wait", GITHUB_ACTIONS="true")
+    lines = [line for line in result.stdout.splitlines() if line.startswith("::")]
+    assert len(lines) == 1, result.stdout
+    assert lines[0].startswith("::error title=wavesim waits") and "(test_suite.py%3A" not in lines[0]
+    assert "is read before the wait" in lines[0] and lines[0].endswith("(test_suite.py::test_missing_wait)")
+
+
 def test_without_options_nothing_changes(suite):
     assert outcomes(suite().stdout)["test_missing_wait"] == "PASSED"
 

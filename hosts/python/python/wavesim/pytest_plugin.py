@@ -64,6 +64,25 @@ def _triton() -> None:
         import wavesim.tinygrad  # noqa: F401
 
 
+def _annotation(finding: dict[str, Any]) -> str:
+    """The command by which a job on GitHub attaches a message to a line of the sources."""
+
+    def escaped(text: str, special: str = "") -> str:
+        for character in "%\r\n" + special:
+            text = text.replace(character, f"%{ord(character):02X}")
+        return text
+
+    places = {"title": f"wavesim {finding['check']}"}
+    if finding.get("file") and finding.get("line"):
+        # Annotations name files of the repository, relative to its root.
+        root = os.environ.get("GITHUB_WORKSPACE", os.getcwd())
+        file = os.path.relpath(finding["file"], root) if os.path.isabs(finding["file"]) else finding["file"]
+        places |= {"file": file, "line": str(finding["line"])}
+    properties = ",".join(f"{key}={escaped(value, ':,')}" for key, value in places.items())
+    level = "error" if finding["severity"] == "error" else "notice"
+    return f"::{level} {properties}::{escaped(finding['message'] + ' (' + finding['test'] + ')')}"
+
+
 class _Plugin:
     def __init__(self, config: pytest.Config, target: str) -> None:
         self.target = target
@@ -130,6 +149,9 @@ class _Plugin:
         counts = collections.Counter((f["check"], f["severity"]) for f in self.found)
         for (check, severity), count in sorted(counts.items()):
             terminalreporter.write_line(f"{check}: {count} {severity}{'s' if count > 1 else ''}")
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            for annotation in dict.fromkeys(map(_annotation, self.found)):
+                terminalreporter.write_line(annotation)
 
     def pytest_unconfigure(self) -> None:
         self.found += self.new()
