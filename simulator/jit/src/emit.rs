@@ -60,8 +60,6 @@ pub fn unit(
         demanded: None,
         run_daz: false,
         daz: false,
-        unrolling: false,
-        memo: Vec::new(),
     };
     let slots = OffsetSlots::of(unit, &context, selections);
     let msbs = context.program.tracks_msbs().then(|| unit.msbs.clone());

@@ -5,7 +5,7 @@ use crate::arith::facts::Facts;
 use crate::arith::val::Val;
 use crate::frame::frame_offset;
 use crate::lowering::Why;
-use isa_lower::ir::{HostWidth, Op2};
+use isa_lower::ir::HostWidth;
 use std::collections::HashSet;
 use wavesim_x64::Function;
 use wavesim_x64::inst::{Cc, Inst, Int2, Label, Mem, Size, Src, V, Width};
@@ -42,10 +42,6 @@ pub struct Builder {
     pub run_daz: bool,
     /// MXCSR.DAZ is set at this program point.
     pub daz: bool,
-    /// A loop is being unrolled, and not in its last iteration.
-    pub unrolling: bool,
-    /// Uniform operations of an unrolled loop, reused in later iterations.
-    pub memo: Vec<(Op2, HostWidth, [Val; 2], Val)>,
 }
 
 /// The position of the packet that is being emitted.

@@ -2,6 +2,7 @@
 //! branch, the facts from before it are restored.
 
 use crate::arith::val::Val;
+use isa_lower::ir::{HostWidth, Op2};
 use std::collections::{HashMap, HashSet};
 use wavesim_x64::inst::{Cc, V};
 
@@ -57,6 +58,15 @@ pub struct Facts {
     pub low_halves: HashMap<V, V>,
     /// Selectors of byte permutes, to the controls of the host's shuffle.
     pub shuffle_controls: HashMap<V, [V; 2]>,
+    /// While a loop is unrolled: its uniform operations, which later iterations use again.
+    pub repeated: Option<Vec<Repeated>>,
+}
+
+/// A uniform operation and its value.
+#[derive(Clone, Copy)]
+pub struct Repeated {
+    pub op: (Op2, HostWidth, [Val; 2]),
+    pub val: Val,
 }
 
 impl Facts {

@@ -1,7 +1,7 @@
 //! Integer operations on values, with what is known about them.
 
 use crate::arith::builder::{Bug, Builder, R};
-use crate::arith::facts::KnownBits;
+use crate::arith::facts::{KnownBits, Repeated};
 use crate::arith::ops::width;
 use crate::arith::val::{Val, low_mask};
 use crate::lowering::Shift;
@@ -119,11 +119,9 @@ impl Builder {
                 Err(bits) => result = bits,
             }
         }
-        let repeated = self.unrolling && !a.is_varying() && !b.is_varying();
-        let same =
-            |done: &&(Op2, HostWidth, [Val; 2], Val)| (done.0, done.1, done.2) == (op, host_width, [a, b]);
-        if let Some((.., done)) = self.memo.iter().find(same) {
-            return Ok(*done);
+        let this = (op, host_width, [a, b]);
+        if let Some(done) = self.facts.repeated.iter().flatten().find(|done| done.op == this) {
+            return Ok(done.val);
         }
         let val = self.binary_op(host_width, a, b, |e, host_width, a, b| match op {
             Op2::Add => e.iadd(host_width, a, b),
@@ -133,8 +131,8 @@ impl Builder {
             Op2::Or => e.bor(host_width, a, b),
             Op2::Xor => e.bxor(host_width, a, b),
         })?;
-        if repeated {
-            self.memo.push((op, host_width, [a, b], val));
+        if let Some(repeated) = self.facts.repeated.as_mut().filter(|_| !a.is_varying() && !b.is_varying()) {
+            repeated.push(Repeated { op: this, val });
         }
         if let (Op2::Add, Val::Lanes(sum), (Val::Lanes(v), one) | (one, Val::Lanes(v))) = (op, val, (a, b))
             && !one.is_varying()

@@ -264,7 +264,7 @@ impl Emitter<'_> {
             // The checks of a steady iteration precede its only run.
             return Err(Bug("a loop"));
         }
-        let env = self.env.clone();
+        let (env, repeated) = (self.env.clone(), self.facts.repeated.take());
         let host_width = self.mask_width();
         let exec = self.uniform(run.exec.unwrap_or(Val::Const(0)), host_width)?;
         let full = self.exec_is_full(exec);
@@ -302,7 +302,7 @@ impl Emitter<'_> {
             self.daz = after;
             self.b.f.push(Inst::Label(join));
         }
-        self.env = env;
+        (self.env, self.facts.repeated) = (env, repeated);
         self.forget_offsets(|register| run.written.contains(&register));
         for (code, (sum, keep)) in masks.into_iter().zip(results.masks) {
             let width = crate::arith::ops::width(host_width);

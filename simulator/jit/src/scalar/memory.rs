@@ -21,16 +21,15 @@ impl Emitter<'_> {
         body: &[Stmt],
     ) -> R<()> {
         let before = self.env.remaining;
+        self.facts.repeated = Some(Vec::new());
         for n in first..=last {
             // The first iteration resolves the memory that all of them load.
             self.env.remaining = (last - n + 1) as u64;
-            self.unrolling = n < last;
             self.env.locals.insert(var, (Val::Const(n as u128), host_width));
             self.stmts(body)?;
         }
         self.env.remaining = before;
-        self.unrolling = false;
-        self.memo.clear();
+        self.facts.repeated = None;
         Ok(())
     }
 

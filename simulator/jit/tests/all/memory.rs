@@ -80,3 +80,28 @@ fn cached_offsets_with_inactive_lanes() {
         compare_program(&lines, size, |lane| 4 * lane, |_| 0);
     }
 }
+
+/// A load of several SGPRs ends the run of the lanes before it. That run has a path for full and one for partial
+/// EXEC, each of which computes the halves of a uniform operand for itself.
+#[test]
+fn scalar_loads_after_packed_operations_and_stores() {
+    let lines = [
+        "s_mov_b32 s2, 0x100000",
+        "s_mov_b32 s3, 0",
+        "s_movk_i32 s4, 4",
+        "v_mov_b32 v7, 0",
+        "v_max_i16 v7, s4, v7",
+        "v_pk_add_u16 v8, s4, v7",
+        "global_store_b32 v1, v7, s[2:3]",
+        "s_load_b256 s[16:23], s[2:3], 0",
+        "v_add_nc_u32 v9, s16, v8",
+        "s_add_i32 s4, s4, -1",
+        "s_cmp_lg_u32 s4, 1",
+        "s_cselect_b32 exec_lo, -1, 0x00ffff01",
+        "s_cbranch_scc1 @3",
+        "s_endpgm",
+    ];
+    for size in [32, 64] {
+        compare_program(&lines, size, |lane| 4 * lane, |_| 0);
+    }
+}

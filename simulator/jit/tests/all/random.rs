@@ -68,6 +68,8 @@ const PLAIN: &[&str] = &[
     "s_load_b32 s{s}, s[4:5], s30",
     "v_readfirstlane_b32 s{s}, v{a}",
     "v_writelane_b32 v{d}, s{s}, {n}",
+    "v_max_i16 v{d}, s{s}, v{a}",
+    "v_pk_sub_u16 v{d}, v{a}, s{s}",
 ];
 
 /// Loads and stores, with element sizes; their offsets are computed first.
