@@ -15,11 +15,25 @@ use wavesim_asm::Options;
 use wavesim_isa::arch::Processor;
 
 /// ELFOSABI_AMDGPU_HSA.
-pub(super) const OS_ABI: u8 = 64;
+const OS_ABI: u8 = 64;
 const PAGE: usize = 0x1000;
 const NOTE_NAME: &[u8] = b"AMDGPU\0\0";
 /// NT_AMDGPU_METADATA.
 const NOTE_TYPE: u32 = 32;
+
+/// Returns the ELF header of an object file of this type; the flags name the processor, or one of the architecture.
+pub(super) fn file_header(program: &Program, options: &Options, e_type: u16) -> FileHeader {
+    let named = program.processor.as_deref().and_then(Processor::from_name);
+    let processor = named.or_else(|| Processor::of_arch(options.arch));
+    FileHeader {
+        os_abi: OS_ABI,
+        abi_version: (program.code_object_version - 2) as u8,
+        e_type,
+        e_machine: elf::EM_AMDGPU,
+        e_entry: 0,
+        e_flags: processor.map_or(0, |p| p.mach | program.features),
+    }
+}
 
 /// Index of the segment that contains a section; 3 if the section is not loaded.
 fn segment_index(section: &Section) -> usize {
@@ -320,17 +334,8 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         return Err(errors);
     }
     let relocations = relocations(program, &names, &planned, &indices)?;
-    let named = program.processor.as_deref().and_then(Processor::from_name);
-    let processor = named.or_else(|| Processor::of_arch(options.arch));
-    let header = FileHeader {
-        os_abi: OS_ABI,
-        abi_version: (program.code_object_version - 2) as u8,
-        e_type: elf::ET_DYN,
-        e_machine: elf::EM_AMDGPU,
-        e_entry: 0,
-        e_flags: processor.map_or(0, |p| p.mach | program.features),
-    };
-    w.write_file_header(&header).map_err(|e| vec![LineError::whole(e.to_string())])?;
+    w.write_file_header(&file_header(program, options, elf::ET_DYN))
+        .map_err(|e| vec![LineError::whole(e.to_string())])?;
     let file = Parts { program, names: &names, planned, indices, offsets, relocations, note };
     // In the order in which space was reserved.
     file.segments(&mut w);

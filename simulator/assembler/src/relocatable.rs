@@ -3,18 +3,17 @@
 
 use super::descriptor::ENTRY_OFFSET;
 use super::link::{Half, SPECIFIERS, Specifier};
-use super::object::{OS_ABI, flags_of, note};
+use super::object::{file_header, flags_of, note};
 use super::program::{
     Definition, LineError, Memory, Pending, PendingKind, Program, SectionAddresses, Values,
 };
 use super::relocation::kind;
 use object::elf;
-use object::write::elf::{FileHeader, Rel, SectionHeader, Sym, Writer};
+use object::write::elf::{Rel, SectionHeader, Sym, Writer};
 use std::collections::{BTreeSet, HashMap};
 use wavesim_asm::error::{AsmError, Span};
 use wavesim_asm::expr::Expr;
 use wavesim_asm::{FixupKind, Options};
-use wavesim_isa::arch::Processor;
 
 /// Size of an entry of a relocation section in bytes.
 const RELA: usize = 24;
@@ -377,17 +376,8 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.reserve_shstrtab();
     w.reserve_section_headers();
 
-    let processor = program.processor.as_deref().and_then(Processor::from_name);
-    let processor = processor.or_else(|| Processor::of_arch(options.arch));
-    let header = FileHeader {
-        os_abi: OS_ABI,
-        abi_version: (program.code_object_version - 2) as u8,
-        e_type: elf::ET_REL,
-        e_machine: elf::EM_AMDGPU,
-        e_entry: 0,
-        e_flags: processor.map_or(0, |p| p.mach | program.features),
-    };
-    w.write_file_header(&header).map_err(|e| vec![LineError::whole(e.to_string())])?;
+    w.write_file_header(&file_header(program, options, elf::ET_REL))
+        .map_err(|e| vec![LineError::whole(e.to_string())])?;
     for (section, place) in program.sections.iter().zip(&places) {
         w.pad_until(*place);
         w.write(&section.bytes);
