@@ -112,3 +112,5 @@ def test_wrong_options_are_explained(suite):
     assert wrong.returncode == 4 and "gfx9999" in wrong.stderr
     wrong = suite("--wavesim-check=wait")
     assert wrong.returncode == 4 and "waits" in wrong.stderr
+    wrong = suite("--wavesim-json=missing/found.jsonl")
+    assert wrong.returncode == 4 and "missing/found.jsonl" in wrong.stderr, wrong.stderr

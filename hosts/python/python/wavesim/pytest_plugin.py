@@ -54,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Plugin(config, device.target), "wavesim-findings")
 
 
-def _triton() -> None:
+def _import_adapters() -> None:
     """Triton and tinygrad choose their device when they are imported or first used."""
     import importlib.util
 
@@ -96,9 +96,13 @@ class _Plugin:
         name, worker = config.getoption("--wavesim-json"), os.environ.get("PYTEST_XDIST_WORKER")
         self.json = f"{name}.{worker}" if name and worker else name
         if self.json:
-            open(self.json, "w").close()
+            try:
+                open(self.json, "w").close()
+            except OSError as error:
+                os.unlink(self.path)
+                raise pytest.UsageError(f"--wavesim-json: {error}") from None
         if config.getoption("--wavesim") is not None:
-            _triton()
+            _import_adapters()
 
     def new(self) -> list[dict[str, Any]]:
         """The findings since the last call."""
