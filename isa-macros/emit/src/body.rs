@@ -7,7 +7,7 @@
 
 use crate::name::{float_suffix, host_width, mask_bit, mask_name, role_name, slot, variant};
 use crate::stmt::declare;
-use crate::value::Scope;
+use crate::value::{Scope, field};
 use isa_lower::ir::*;
 use isa_lower::lower::operands;
 use isa_lower::passes::fast::single_operation;
@@ -416,10 +416,21 @@ impl Steps {
             Addresses::Sum(sum) => {
                 let (bytes, dwords) = (access.bytes as usize, access.dwords as usize);
                 let (offsets, base) = (vecs(sum.offsets), base(&Scope::Wave.value(&sum.saddr), &sum.base));
-                let call = if access.store {
-                    quote! { rt::store_offsets::<#bytes, #dwords>(cx, base, #offsets, exec, lane_base, &stored) }
-                } else {
-                    quote! { rt::load_offsets::<#bytes, #dwords>(cx, base, #offsets, exec, lane_base) }
+                let scale = sum.scale.map(|scale| {
+                    let scale = scale_of(scale);
+                    quote! { let scale = #scale; }
+                });
+                let scaled = scale.as_ref().map(|_| quote! { scale, });
+                let (function, stored) = match (access.store, &scale) {
+                    (false, None) => ("load_offsets", None),
+                    (false, Some(_)) => ("load_scaled_offsets", None),
+                    (true, None) => ("store_offsets", Some(quote! { &stored })),
+                    (true, Some(_)) => ("store_scaled_offsets", Some(quote! { &stored })),
+                };
+                let function = format_ident!("{function}");
+                let call = quote! {
+                    #scale
+                    rt::#function::<#bytes, #dwords>(cx, base, #offsets, #scaled exec, lane_base, #stored)
                 };
                 match &sum.unless {
                     Some((unless, lanes)) => {
@@ -481,6 +492,12 @@ fn no_addresses(space: Space) -> TokenStream {
     }
 }
 
+/// Emits what the lanes' part of an address is multiplied by.
+fn scale_of(Scale { field: of, factor }: Scale) -> TokenStream {
+    let field = field(of);
+    quote! { if #field != 0 { #factor } else { 1u32 } }
+}
+
 /// Emits the uniform part of an address, given the read of the scalar base.
 fn base(saddr: &TokenStream, terms: &[Value]) -> TokenStream {
     let terms = Scope::Wave.values(terms);
@@ -495,13 +512,17 @@ fn base(saddr: &TokenStream, terms: &[Value]) -> TokenStream {
 /// scalar base plus 32 bits of each lane, it calls `address64`.
 pub fn block(block: &Block, watched: bool, otherwise: &Ident, address64: &Ident) -> TokenStream {
     let (before, moved) = match block {
-        Block::Global { base: terms, unless, .. } => {
+        Block::Global { base: terms, scale, unless, .. } => {
             let base = base(&quote! { unsafe { rt::fast_scalar2(cx, op.src[1]) } }, terms);
             let unless = unless.as_ref().map(|unless| {
                 let unless = Scope::Wave.atom(unless);
                 quote! { if #unless != 0 { return unsafe { #address64(cx, op) }; } }
             });
-            (quote! { #unless #base }, global_block(block, watched, false))
+            let scaled = scale.map(|scale| {
+                let field = field(scale.field);
+                quote! { let scaled = #field != 0; }
+            });
+            (quote! { #unless #base #scaled }, global_block(block, watched, false))
         }
         Block::Lds { lanes, plus, store, dwords } => {
             let (lanes, dwords, plus) = (source(*lanes), *dwords as usize, Scope::Wave.values(plus));
@@ -534,13 +555,21 @@ pub fn address64_block(block: &Block, watched: bool, otherwise: &Ident) -> Optio
 
 fn global_block(block: &Block, watched: bool, address64: bool) -> TokenStream {
     match block {
-        Block::Global { offsets, store, dwords, .. } => {
+        Block::Global { offsets, scale, store, dwords, .. } => {
             let (offsets, dwords) = (source(*offsets), *dwords as usize);
+            let (factor, scaled) = match scale.filter(|_| !address64) {
+                Some(Scale { factor, .. }) => (factor as usize, quote! { scaled }),
+                None => (1, quote! { false }),
+            };
             if *store {
                 let data = source(isa_spec::tables::Role::Data);
-                quote! { rt::store_block::<#watched, #address64, #dwords>(cx, base, #offsets, #data) }
+                quote! {
+                    rt::store_block::<#watched, #address64, #factor, #dwords>(cx, base, #offsets, #scaled, #data)
+                }
             } else {
-                quote! { rt::load_block::<#watched, #address64, #dwords>(cx, base, #offsets, op.d) }
+                quote! {
+                    rt::load_block::<#watched, #address64, #factor, #dwords>(cx, base, #offsets, #scaled, op.d)
+                }
             }
         }
         Block::Lds { .. } => quote! { false },

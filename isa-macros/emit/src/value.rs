@@ -345,7 +345,7 @@ fn parenthesised(tokens: TokenStream) -> TokenStream {
 }
 
 /// Emits a raw encoding field, in 32 bits.
-fn field(name: &str) -> TokenStream {
+pub fn field(name: &str) -> TokenStream {
     match name {
         "OFFSET" | "SIMM16" | "SIMM4" => quote! { op.imm },
         "OFFSET0" => quote! { op.imm & 0xff },

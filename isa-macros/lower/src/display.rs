@@ -398,7 +398,7 @@ impl Lines<'_, '_> {
                 self.inner(|l| l.lane_loop("for lane in 32", lanes))
             }
             Addresses::Sum(sum) => {
-                self.line(format_args!("{head}, at {}", sum_text(&sum.base, sum.offsets)))?;
+                self.line(format_args!("{head}, at {}", sum_text(&sum.base, sum.offsets, sum.scale)))?;
                 self.inner(|l| {
                     l.line(format_args!("saddr = {}", sum.saddr))?;
                     let Some((unless, lanes)) = &sum.unless else { return Ok(()) };
@@ -446,12 +446,12 @@ impl Lines<'_, '_> {
     fn block(&mut self, block: &Block) -> Result {
         self.line("fast: a copy, if all lanes are active and addresses are coalesced")?;
         self.inner(|l| match block {
-            Block::Global { base, offsets, unless, address64, store, dwords } => {
+            Block::Global { base, offsets, scale, unless, address64, store, dwords } => {
                 if let Some(unless) = unless {
                     l.line(format_args!("unless {unless}"))?;
                 }
                 if let Some(address64) = address64 {
-                    let address = sum_text(address64, *offsets);
+                    let address = sum_text(address64, *offsets, None);
                     l.line(format_args!(
                         "then {} {dwords} dwords Global[{address}: 64 bits]",
                         direction(*store)
@@ -460,7 +460,7 @@ impl Lines<'_, '_> {
                 l.line(format_args!(
                     "{} {dwords} dwords Global[{}]",
                     direction(*store),
-                    sum_text(base, *offsets)
+                    sum_text(base, *offsets, *scale)
                 ))
             }
             Block::Lds { lanes, plus, store, dwords } => plus.iter().try_for_each(|number| {
@@ -474,9 +474,12 @@ fn direction(store: bool) -> &'static str {
     if store { "store" } else { "load" }
 }
 
-fn sum_text(base: &[Value], offsets: Role) -> String {
+fn sum_text(base: &[Value], offsets: Role, scale: Option<Scale>) -> String {
     let terms: Vec<String> = base.iter().map(Value::to_string).collect();
-    format!("{} + {} of each lane", terms.join(" + "), role(offsets))
+    let scale = scale.map_or(String::new(), |Scale { field, factor }| {
+        format!(" * {factor} if field.{}", field.to_lowercase())
+    });
+    format!("{} + {} of each lane{scale}", terms.join(" + "), role(offsets))
 }
 
 fn local_text(id: usize, local: &Local) -> String {

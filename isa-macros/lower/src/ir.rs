@@ -15,8 +15,8 @@ use isa_spec::pcode::ir::{Control, LocalId, Space, State};
 
 pub use handlers::{Block, Fast, Floats, Flushing, Handlers};
 pub use step::{
-    Addresses, Body, Halves, LaneLoop, LaneResult, Lanes, Memory, Once, Output, Read, Start, Step, Sum,
-    WriteBack,
+    Addresses, Body, Halves, LaneLoop, LaneResult, Lanes, Memory, Once, Output, Read, Scale, Start, Step,
+    Sum, WriteBack,
 };
 pub use value::{
     Compare, Conversion, FloatBits, FloatOp, HostWidth, Int, Mask, Op1, Op2, Scalar, Slot, Value, ValueKind,

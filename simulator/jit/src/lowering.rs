@@ -224,7 +224,8 @@ impl Field {
         (self.0)(op, ext)
     }
 
-    fn named(name: &str) -> Option<Field> {
+    /// Returns a field by its name in pseudocode.
+    pub fn named(name: &str) -> Option<Field> {
         Some(Field(match name {
             "OFFSET" | "SIMM16" | "SIMM4" => |op, _| op.imm,
             "OFFSET0" => |op, _| op.imm & 0xff,
@@ -237,6 +238,7 @@ impl Field {
             "OPSEL_HI" => |_, ext| ext.op_sel_hi,
             "CLAMP" => |op, _| (op.flags & Op::CLAMP != 0) as u32,
             "SVE" => |_, ext| ext.sve,
+            "SCALE_OFFSET" => |_, ext| ext.scale_offset,
             "OMOD" => |_, ext| ext.omod as u32,
             _ => return None,
         }))

@@ -2,6 +2,7 @@
 //! lane-loop representation, of which [`crate::lowering`] lists what is compiled, and on the operands; no
 //! instruction is named.
 
+use crate::access::addresses::scale_supported;
 use crate::access::{multi_store, scratch, subword};
 use crate::lanes::{cross_lane, output};
 use crate::lowering::{PacketBuiltin, Place, Why, check, check_value, check_values};
@@ -356,6 +357,7 @@ fn subword_supported(subword: &Subword) -> bool {
     let space = if matches!(subword.block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
     subword.space == space
         && addresses_supported(&subword.block)
+        && scale_supported(&subword.block, subword.bytes)
         && check_values(&subword.lanes.body, Place::Access).is_ok()
 }
 
@@ -365,7 +367,8 @@ fn block_supported(lanes: &Lanes, block: &Block) -> bool {
         lanes.steps.iter().all(|step| !matches!(step, Step::Memory(memory) if memory.space != wanted))
     };
     let space = if matches!(block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
-    of(space) && addresses_supported(block)
+    let (Block::Global { dwords, .. } | Block::Lds { dwords, .. }) = block;
+    of(space) && addresses_supported(block) && scale_supported(block, 4 * *dwords as usize)
 }
 
 fn addresses_supported(block: &Block) -> bool {

@@ -18,22 +18,22 @@ use wavesim_state::memory::access::{self, Own};
 
 /// Loads the elements of 32 lanes, at a base and an offset per lane, to the registers from `d` on. Returns
 /// false, without having done anything, if the fast path does not apply. With `WIDE`, offsets have 64 bits,
-/// the upper halves in the next vector.
+/// the upper halves in the next vector. If `scaled`, offsets of 32 bits are multiplied by `FACTOR`.
 ///
 /// # Safety
 /// As for [`fast_source`] (O7) for `offsets` and for the `DWORDS` vectors from `d` on (O3); the host has AVX2
 /// (H1).
 #[inline(always)]
-pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
+pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const FACTOR: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
     offsets: Source,
+    scaled: bool,
     d: u16,
 ) -> bool {
     // SAFETY: the caller upholds the same contract.
-    let Some(from) = (unsafe { block::<WATCHED, WIDE, DWORDS>(cx, base, offsets, false) }) else {
-        return false;
-    };
+    let from = unsafe { block::<WATCHED, WIDE, FACTOR, DWORDS>(cx, base, offsets, scaled, false) };
+    let Some(from) = from else { return false };
     // SAFETY: O3, O7, W1 and H1 hold by the caller's guarantee. `block` has checked the bounds, and the
     // wave's memory does not overlap its registers.
     unsafe {
@@ -65,16 +65,16 @@ pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: us
 /// # Safety
 /// As for [`load_block`].
 #[inline(always)]
-pub unsafe fn store_block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
+pub unsafe fn store_block<const WATCHED: bool, const WIDE: bool, const FACTOR: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
     offsets: Source,
+    scaled: bool,
     data: Source,
 ) -> bool {
     // SAFETY: the caller upholds the same contract.
-    let Some(to) = (unsafe { block::<WATCHED, WIDE, DWORDS>(cx, base, offsets, true) }) else {
-        return false;
-    };
+    let to = unsafe { block::<WATCHED, WIDE, FACTOR, DWORDS>(cx, base, offsets, scaled, true) };
+    let Some(to) = to else { return false };
     // SAFETY: as in `load_block`.
     unsafe {
         let vecs = fast_source(cx.file, data);
@@ -103,10 +103,11 @@ pub unsafe fn store_block<const WATCHED: bool, const WIDE: bool, const DWORDS: u
 /// # Safety
 /// As for [`load_block`].
 #[inline(always)]
-unsafe fn block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
+unsafe fn block<const WATCHED: bool, const WIDE: bool, const FACTOR: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
     offsets: Source,
+    scaled: bool,
     write: bool,
 ) -> Option<*mut u8> {
     let size = 128 * DWORDS;
@@ -116,7 +117,15 @@ unsafe fn block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
     let offsets = unsafe { &*at };
     let mut address = base.wrapping_add(offsets.0[0] as u64);
     // SAFETY: the file belongs to the wave.
-    if unsafe { cx.file.exec() } != u32::MAX || !are_coalesced(offsets, 4 * DWORDS) {
+    if unsafe { cx.file.exec() } != u32::MAX {
+        return None;
+    }
+    if FACTOR > 1 && scaled {
+        if !(4 * DWORDS).is_multiple_of(FACTOR) || !are_coalesced(offsets, 4 * DWORDS / FACTOR) {
+            return None;
+        }
+        address = base.wrapping_add(offsets.0[0] as u64 * FACTOR as u64);
+    } else if !are_coalesced(offsets, 4 * DWORDS) {
         return None;
     }
     if WIDE {

@@ -65,7 +65,8 @@ pub use isa_spec::pcode::ir::{Space, Ty};
 pub use lane_moves::{LaneMove, MoveSource, pull, pull_lanes, push, push_lanes};
 pub use lds::{lds_offset, lds_size, load_lds, store_lds};
 pub use memory::{
-    exchange, load, load_buffer, load_offsets, load_vecs, store, store_buffer, store_offsets, store_vecs,
+    exchange, load, load_buffer, load_offsets, load_scaled_offsets, load_vecs, store, store_buffer,
+    store_offsets, store_scaled_offsets, store_vecs,
 };
 pub use modify::modify;
 pub use operands::*;

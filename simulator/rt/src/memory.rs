@@ -5,7 +5,10 @@ mod lanes;
 mod window;
 
 pub(super) use lanes::{element, load_fallback, set_element, store_fallback, sums};
-pub use lanes::{load_buffer, load_offsets, load_vecs, store_buffer, store_offsets, store_vecs};
+pub use lanes::{
+    load_buffer, load_offsets, load_scaled_offsets, load_vecs, store_buffer, store_offsets,
+    store_scaled_offsets, store_vecs,
+};
 pub(super) use window::{are_coalesced, last_range, prefetch};
 
 use super::context::{Cx, Flow};

@@ -5,15 +5,22 @@ use isa_lower::ir::*;
 use isa_lower::lower::operands::{slot, source};
 use isa_lower::{lower, lower_compactly, visit};
 use isa_spec::canonical;
+use isa_spec::data::ALL;
 use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 
 /// Returns the handlers of an RDNA 3 instruction with its body replaced, as by a user's file.
 pub fn handlers(name: &str, body: &str) -> Handlers {
+    handlers_of("rdna3", name, body)
+}
+
+/// [`handlers`], for an architecture.
+fn handlers_of(arch: &str, name: &str, body: &str) -> Handlers {
     let mut sources = LOADED.sources.clone();
     let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
     let files: Vec<_> = shared_functions().chain([file]).collect();
-    let (set, errors) = canonical::load_set(&sources, &files, &LOADED.tables[..1]);
+    let at = ALL.iter().position(|(name, _)| *name == arch).expect("an architecture");
+    let (set, errors) = canonical::load_set(&sources, &files, &LOADED.tables[at..=at]);
     assert!(!set.operations.is_empty(), "{errors:?}");
     lower(&set.operations[0])
 }
@@ -139,6 +146,42 @@ fn addresses_are_sums() {
     assert_eq!(store("SADDR.u64 + 64'U(VADDR.u32)"), ["sum"]);
     assert_eq!(store("SADDR.u64 + 64'U(VADDR.u32) + 64'U(DATA.u32)"), ["set"]);
     assert_eq!(store("SADDR.u64 + DATA.u128.u64"), ["set"]);
+}
+
+/// A field of the instruction may multiply the lanes' part.
+#[test]
+fn sums_may_be_scaled() {
+    let scale = |factor: &str| {
+        let body = format!(
+            "a = indexOf(SADDR) == 0x7cU ? VADDR.u64 : SADDR.u64 + {factor}; VDATA.b64 = MEM[a].b64;"
+        );
+        let handlers = handlers_of("cdna5", "GLOBAL_LOAD_B64", &body);
+        let of_sum = match &accesses(&handlers)[..] {
+            [Memory { addresses: Addresses::Sum(sum), .. }] => sum.scale,
+            _ => return None,
+        };
+        match handlers.fast {
+            Fast::Block(Block::Global { scale, address64: Some(_), .. }) => assert_eq!(scale, of_sum),
+            other => panic!("{other:?}"),
+        }
+        Some(of_sum)
+    };
+    let by = |factor| Some(Some(Scale { field: "SCALE_OFFSET", factor }));
+    assert_eq!(scale("64'U(VADDR.u32) * 64'U(SCALE_OFFSET ? 8U : 1U)"), by(8));
+    assert_eq!(scale("64'U(VADDR.u32) * 64'U(SCALE_OFFSET ? 12U : 1U)"), by(12));
+    assert_eq!(scale("64'U(VADDR.u32) * 64'U(SCALE_OFFSET ? 1U : 1U)"), Some(None));
+    for factor in [
+        "64'U(VADDR.u32) * 64'U(SCALE_OFFSET ? 8U : 2U)",
+        "64'U(VADDR.u32) * 64'U(SCALE_OFFSET ? 0U : 1U)",
+        "64'U(VADDR.u32) * 64'U(SCALE_OFFSET ? laneId : 1U)",
+        "64'U(VADDR.u32 * (SCALE_OFFSET ? 8U : 1U))",
+        "64'U(VADDR.u32) * 64'U(SCALE_OFFSET ? 8U : 1U) * 64'U(SCALE_OFFSET ? 8U : 1U)",
+        "64'U(VADDR.u32) * 8ULL",
+    ] {
+        assert_eq!(scale(factor), None, "{factor}");
+    }
+    let whole = handlers_of("cdna5", "GLOBAL_STORE_B64", "MEM[ADDR].b64 = DATA.b64;");
+    assert!(whole.to_string().contains("vaddr of each lane * 8 if field.scale_offset"), "{whole}");
 }
 
 /// Without a scalar base, an address may have 64 bits of the same operand.

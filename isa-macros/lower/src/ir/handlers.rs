@@ -1,6 +1,6 @@
 //! The handlers of one operation.
 
-use super::{Body, Lanes, Once, Output, Slot, Step, Value, ValueKind, WriteBack};
+use super::{Body, Lanes, Once, Output, Scale, Slot, Step, Value, ValueKind, WriteBack};
 use crate::lower::operands::Operands;
 use crate::visit::any_value;
 use isa_spec::pcode::ir::{Local, Shape};
@@ -13,6 +13,8 @@ pub enum Block {
     Global {
         base: Vec<Value>,
         offsets: Role,
+        /// What the lanes' offsets are multiplied by, unless `unless` holds.
+        scale: Option<Scale>,
         unless: Option<Value>,
         /// The uniform terms of the address if `unless` is not 0 and the address is such a sum, with 64 bits
         /// of each lane.

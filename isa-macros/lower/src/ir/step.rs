@@ -1,7 +1,7 @@
 //! Steps of handlers: lane loops, memory accesses of all lanes, write-back.
 
 use super::{Mask, Stmt, Value};
-use isa_spec::pcode::ir::{Pure, Space, Ty};
+use isa_spec::pcode::ir::{FieldName, Pure, Space, Ty};
 use isa_spec::tables::Role;
 
 /// An operand that a lane reads from its lane vectors.
@@ -73,7 +73,17 @@ pub enum Addresses {
     Sum(Box<Sum>),
 }
 
-/// An address that is a uniform value plus 32 bits of each lane.
+/// What 32 bits of each lane are multiplied by in an address of 64 bits: `factor` if a field of the instruction is
+/// not 0, otherwise 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scale {
+    /// The field.
+    pub field: FieldName,
+    /// At least 2.
+    pub factor: u32,
+}
+
+/// An address that is a uniform value plus 32 bits of each lane, which may be scaled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sum {
     /// The scalar part of the address.
@@ -82,6 +92,8 @@ pub struct Sum {
     pub base: Vec<Value>,
     /// The operand with each lane's 32 bits.
     pub offsets: Role,
+    /// What these are multiplied by.
+    pub scale: Option<Scale>,
     /// A uniform condition under which (if not 0) the loop computes the addresses instead; the scalar part
     /// then becomes a lane vector.
     pub unless: Option<(Value, LaneLoop)>,

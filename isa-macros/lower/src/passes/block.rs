@@ -32,6 +32,7 @@ pub fn find(lanes: &Lanes) -> Option<Block> {
         ([Memory { addresses: Addresses::Sum(sum), .. }], _) => Some(Block::Global {
             base: sum.base.clone(),
             offsets: sum.offsets,
+            scale: sum.scale,
             unless: sum.unless.as_ref().map(|(unless, _)| unless.clone()),
             address64: sum.address64.clone(),
             store,

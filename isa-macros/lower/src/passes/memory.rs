@@ -59,6 +59,7 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
                     saddr: saddr.clone(),
                     base: terms.base.iter().map(|&v| v.clone()).collect(),
                     offsets: terms.offsets,
+                    scale: terms.scale,
                     unless,
                     address64: terms.address64.as_ref().map(|base| base.iter().map(|&v| v.clone()).collect()),
                     stage: if staged { stage.clone() } else { Vec::new() },

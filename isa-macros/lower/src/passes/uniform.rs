@@ -33,7 +33,7 @@ pub fn is_uniform(value: &Value) -> bool {
     })
 }
 
-/// An address as uniform terms and one operand of 32 bits per lane.
+/// An address as uniform terms and one operand of 32 bits per lane, which may be scaled.
 pub struct Terms<'a> {
     /// A uniform condition under which the address has another form.
     pub unless: Option<&'a Value>,
@@ -41,6 +41,8 @@ pub struct Terms<'a> {
     pub base: Vec<&'a Value>,
     /// The operand with each lane's 32 bits.
     pub offsets: Role,
+    /// What these are multiplied by.
+    pub scale: Option<Scale>,
     /// The uniform terms if `unless` is not 0 and the operand then has 64 bits per lane.
     pub address64: Option<Vec<&'a Value>>,
 }
@@ -54,9 +56,10 @@ impl<'a> Terms<'a> {
             let terms = Terms::of(sum)?;
             return Some(Terms { unless: Some(unless), address64: address64(other, terms.offsets), ..terms });
         }
-        let (mut base, mut offsets) = (Vec::new(), None);
-        collect(addr, &mut base, &mut offsets)?;
-        Some(Terms { unless: None, base, offsets: offsets?, address64: None })
+        let (mut base, mut lanes) = (Vec::new(), None);
+        collect(addr, &mut base, &mut lanes)?;
+        let (offsets, scale) = lanes?;
+        Some(Terms { unless: None, base, offsets, scale, address64: None })
     }
 }
 
@@ -82,26 +85,51 @@ fn address64(addr: &Value, lanes: Role) -> Option<Vec<&Value>> {
     (count == 1).then_some(base)
 }
 
+/// The lanes' term of a sum: an operand, and what it is multiplied by.
+type LaneTerm = (Role, Option<Scale>);
+
 /// Collects the terms of a sum; returns `None` if a term has another form.
-fn collect<'a>(value: &'a Value, base: &mut Vec<&'a Value>, offsets: &mut Option<Role>) -> Option<()> {
+fn collect<'a>(value: &'a Value, base: &mut Vec<&'a Value>, lanes: &mut Option<LaneTerm>) -> Option<()> {
     if value.host_width != HostWidth::W64 {
         return None;
     }
     match &value.kind {
         _ if is_uniform(value) => base.push(value),
         ValueKind::Op2(Op2::Add, a, b) => {
-            collect(a, base, offsets)?;
-            collect(b, base, offsets)?;
+            collect(a, base, lanes)?;
+            collect(b, base, lanes)?;
         }
-        ValueKind::Resize(lane) if offsets.is_none() && lane.host_width == HostWidth::W32 => {
-            match strip_resizes(lane, 32).kind {
-                ValueKind::Var(Var::Operand(role)) => *offsets = Some(role),
-                _ => return None,
-            }
-        }
+        _ if lanes.is_none() => *lanes = Some(lane_term(value)?),
         _ => return None,
     }
     Some(())
+}
+
+/// Matches 32 bits of a lane, zero-extended to 64 and possibly scaled.
+fn lane_term(value: &Value) -> Option<LaneTerm> {
+    match &value.kind {
+        ValueKind::Resize(lane) if lane.host_width == HostWidth::W32 => match strip_resizes(lane, 32).kind {
+            ValueKind::Var(Var::Operand(role)) => Some((role, None)),
+            _ => None,
+        },
+        ValueKind::Op2(Op2::Mul, lane, factor) if value.host_width == HostWidth::W64 => {
+            Some((lane_term(lane)?.0, scale(factor)?)).filter(|_| matches!(lane.kind, ValueKind::Resize(_)))
+        }
+        _ => None,
+    }
+}
+
+/// Matches a factor of 64 bits that a field of the instruction selects; without effect, it is `Some(None)`.
+fn scale(factor: &Value) -> Option<Option<Scale>> {
+    let ValueKind::Select(condition, yes, no) = &strip_resizes(factor, 32).kind else { return None };
+    let ValueKind::Compare { op: Compare::Ne, a, b, .. } = &condition.kind else { return None };
+    match (&a.kind, &b.kind, &yes.kind, &no.kind) {
+        (&ValueKind::Field(field), ValueKind::Const(0), &ValueKind::Const(factor), ValueKind::Const(1)) => {
+            let factor = u32::try_from(factor).ok().filter(|factor| *factor > 0)?;
+            Some((factor > 1).then_some(Scale { field, factor }))
+        }
+        _ => None,
+    }
 }
 
 /// Matches an LDS address: the lanes' 32-bit part plus a uniform offset.

@@ -5,17 +5,18 @@
 use crate::arith::builder::{Bug, R};
 use crate::arith::val::Val;
 use crate::frame::{FOUND_SLOT, LANE_VEC_BYTES, check_range, find_range, frame_offset};
+use crate::lowering::Field;
 use crate::ranges::{RANGES, RangeCache};
 use crate::selected::Subword;
 use crate::state::access::{Access, AccessGroup, OffsetSummary, ResolvedAccess, ResolvedAccesses};
 use crate::state::emitter::Emitter;
 use crate::state::packet::Packet;
-use isa_lower::ir::{Block, HostWidth, Op2, Slot, Value, ValueKind, Var};
+use isa_lower::ir::{Block, HostWidth, Op2, Scale, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashSet};
-use wavesim_machine::exec::op::{Op, Place};
+use wavesim_machine::exec::op::{Ext, Op, Place};
 use wavesim_machine::state::wave::ALL_VGPRS;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Size, Src, V, Width};
@@ -57,6 +58,7 @@ impl Emitter<'_> {
         let bytes = subword.map_or(4 * dwords, |subword| subword.bytes);
         let address64 = self.has_address64(block, op)?;
         let register = vector(offsets, 1 + address64 as usize)?;
+        let shift = if address64 { 0 } else { offset_shift(block, op, &self.exts[op.ext as usize]) };
         let data = if store { Some(vector(Role::Data, dwords)?) } else { None };
         let terms: Vec<(&[Value], HostWidth)> = match block {
             Block::Global { address64: Some(terms), .. } if address64 => vec![(&terms[..], HostWidth::W64)],
@@ -75,7 +77,7 @@ impl Emitter<'_> {
                 sum = self.op2(Op2::Add, host_width, sum, v)?;
             }
             let base = self.resize(sum, host_width, HostWidth::W64)?;
-            accesses.push(Access { register, address64, store, lds, registers: dwords, bytes, base });
+            accesses.push(Access { register, shift, address64, store, lds, registers: dwords, bytes, base });
         }
         self.record_address(false);
         Ok((accesses, data))
@@ -339,14 +341,14 @@ impl Emitter<'_> {
 
     /// Returns the classification that [`Emitter::classify_offsets`] recorded.
     fn offset_summary(&self, location: &ResolvedAccess) -> &OffsetSummary {
-        &self.addresses.summaries[&(location.access.register, location.origin_words)]
+        &self.addresses.summaries[&(location.access.offsets(), location.origin_words)]
     }
 
     /// Classifies the offsets of the lanes, unless an earlier access has done so.
     fn classify_offsets(&mut self, locations: &[ResolvedAccess], [exec, full]: [V; 2]) -> R<()> {
         self.addresses.summaries.retain(|_, summary| summary.exec == exec);
         let is_classified = |e: &Self, location: &ResolvedAccess| {
-            let summary = e.addresses.summaries.get(&(location.access.register, location.origin_words));
+            let summary = e.addresses.summaries.get(&(location.access.offsets(), location.origin_words));
             summary.is_some_and(|summary| summary.contiguous.contains_key(&location.access.bytes))
         };
         let locations: Vec<&ResolvedAccess> =
@@ -374,7 +376,7 @@ impl Emitter<'_> {
             let summary = self
                 .addresses
                 .summaries
-                .entry((location.access.register, location.origin_words))
+                .entry((location.access.offsets(), location.origin_words))
                 .or_insert_with(|| OffsetSummary {
                     exec,
                     max_offset: *max_offset,
@@ -454,7 +456,7 @@ impl Emitter<'_> {
     /// Drops the classification of offsets in registers that are being written.
     pub fn forget_offsets(&mut self, written: impl Fn(u16) -> bool) {
         // The origin of 64-bit addresses is a different value in each run.
-        self.addresses.summaries.retain(|(register, from), _| from.is_none() && !written(*register));
+        self.addresses.summaries.retain(|(offsets, from), _| from.is_none() && !written(offsets.register));
     }
 
     /// Returns the mask of lanes whose offset is that of lane 0 plus `lane * step`.
@@ -470,14 +472,20 @@ impl Emitter<'_> {
     /// Returns the lanes' offsets, with 0 for inactive lanes.
     pub fn active_offsets(&mut self, location: &ResolvedAccess, exec: V, packet: &mut Packet) -> R<V> {
         let host_width = HostWidth::W32;
-        let register = location.access.register;
+        let (register, shift) = (location.access.register, location.access.shift);
         let v = self.register(packet, register);
         let low = self.flush_pending(v);
-        let key = (low, location.origin_words);
+        let key = (low, shift, location.origin_words);
         if let Some(found) = packet.offsets.get(&key) {
             return Ok(*found);
         }
         let offsets = match location.origin_words {
+            None if shift > 0 => {
+                // What does not fit in a word becomes an offset beyond every limit.
+                let largest = self.b.f.vconst([u32::MAX >> shift; 8]);
+                let offset = self.b.f.rvm(MIN_U32, low, largest, None);
+                self.b.f.rm(Code::VEX_Vpslld_ymm_ymm_imm8, offset, Some(shift))
+            }
             None => low,
             Some(from) => {
                 let v = self.register(packet, register + 1);
@@ -501,6 +509,30 @@ impl Emitter<'_> {
         let offsets = self.band(host_width, offsets, active);
         packet.offsets.insert(key, offsets);
         Ok(offsets)
+    }
+}
+
+/// Returns by how many bits an operation's offsets of 32 bits are shifted left.
+pub fn offset_shift(block: &Block, op: &Op, ext: &Ext) -> u8 {
+    match block {
+        Block::Global { scale: Some(Scale { field, factor }), .. }
+            if Field::named(field).is_some_and(|field| field.of(op, ext) != 0) =>
+        {
+            factor.trailing_zeros() as u8
+        }
+        _ => 0,
+    }
+}
+
+/// Returns whether elements of `bytes` bytes at these offsets can be compiled.
+pub fn scale_supported(block: &Block, bytes: usize) -> bool {
+    match block {
+        Block::Global { scale: Some(Scale { field, factor }), .. } => {
+            factor.is_power_of_two()
+                && bytes.is_multiple_of(*factor as usize)
+                && Field::named(field).is_some()
+        }
+        _ => true,
     }
 }
 

@@ -6,12 +6,12 @@
 
 use crate::arith::builder::R;
 use crate::arith::val::Val;
-use crate::state::access::{Access, Path, ResolvedAccess, ResolvedAccesses};
+use crate::state::access::{Access, LaneOffsets, Path, ResolvedAccess, ResolvedAccesses};
 use crate::state::emitter::Emitter;
 use crate::state::loops::{FastRun, OffsetStep};
 use crate::state::packet::Packet;
 use crate::state::run::{MemoryOp, Run, RunOp};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Src, V, Width};
 
 /// The results of a run.
@@ -74,8 +74,9 @@ impl Emitter<'_> {
             }
         }
         self.b.f.push(Inst::Label(done));
-        let steps = results.steps.into_iter().map(|(register, step)| self.step(register, step?, &fast));
-        let steps: Option<Vec<OffsetStep>> = steps.collect();
+        let steps =
+            results.steps.into_iter().map(|(register, step)| Some(self.steps(register, step?, &fast)));
+        let steps = steps.collect::<Option<Vec<_>>>().map(|steps| steps.into_iter().flatten().collect());
         let fast_run = taken.zip(steps).map(|(taken, steps)| FastRun {
             resolved: fast,
             steps,
@@ -86,10 +87,16 @@ impl Emitter<'_> {
         Ok(PathResults { masks, fast_run })
     }
 
-    fn step(&self, register: u16, step: Val, resolved: &ResolvedAccesses) -> Option<OffsetStep> {
-        let location = resolved.accesses.iter().find(|location| location.access.register == register)?;
-        let [min, max] = self.offset_bounds(location);
-        Some(OffsetStep { register, step, min, max })
+    /// Returns the steps of all offsets in a register.
+    fn steps(&self, register: u16, step: Val, resolved: &ResolvedAccesses) -> Vec<OffsetStep> {
+        let of_register = resolved.accesses.iter().filter(|location| location.access.register == register);
+        let steps: BTreeMap<LaneOffsets, OffsetStep> = of_register
+            .map(|location| {
+                let (offsets, [min, max]) = (location.access.offsets(), self.offset_bounds(location));
+                (offsets, OffsetStep { offsets, step, min, max })
+            })
+            .collect();
+        steps.into_values().collect()
     }
 
     /// Returns the index of the last instruction that writes each register.

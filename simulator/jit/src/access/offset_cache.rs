@@ -2,27 +2,28 @@
 //! is mostly accessed at loop-invariant offsets, so that one scan is enough. A write to such a register
 //! invalidates its entry.
 
+use crate::access::addresses::offset_shift;
 use crate::arith::builder::R;
 use crate::context::CompileContext;
 use crate::effects;
 use crate::frame::{check_offsets, frame_offset};
 use crate::selected::Selections;
 use crate::selected::{Access, Selected, Selection};
-use crate::state::access::{OffsetSlots, ResolvedAccess};
+use crate::state::access::{LaneOffsets, OffsetSlots, ResolvedAccess};
 use crate::state::emitter::Emitter;
 use crate::unit::{Unit, targets};
 use crate::wave_cache::{MAX_CACHED_OFFSETS, WaveCache};
 use isa_lower::ir::{Block, Slot};
 use isa_lower::lower::operands::slot;
 use std::collections::BTreeMap;
-use wavesim_machine::exec::op::{Op, Place};
+use wavesim_machine::exec::op::{Ext, Op, Place};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, Src, V, Width};
 
 /// The registers that a block uses.
 #[derive(Default)]
 struct RegisterUses {
-    /// Offset registers, and the sizes of the accesses.
-    offsets: Vec<(u16, usize)>,
+    /// Sources of offsets, and the sizes of the accesses.
+    offsets: Vec<(LaneOffsets, usize)>,
     /// Written registers: the first one, and their number.
     written: Vec<(u16, u16)>,
     /// Any register may be written.
@@ -46,7 +47,8 @@ impl OffsetSlots {
                 let (op, selection) = (&ops[at as usize], selections.of(at));
                 match &selection.how {
                     Selected::Access(Access::Words(_) | Access::Subword(_) | Access::MultiStore(_)) => {
-                        record_access(op, selection, &mut of_block);
+                        let ext = &context.program.exts[op.ext as usize];
+                        record_access(op, ext, selection, &mut of_block);
                     }
                     Selected::Lanes(_) | Selected::Access(Access::Scratch(..)) => {
                         of_block.written.push((op.d, selection.handlers.result_dwords() as u16));
@@ -69,7 +71,7 @@ impl OffsetSlots {
             let inner = loops.iter().filter(|l| l.contains(&n)).min_by_key(|l| l.end() - l.start());
             let Some(inner) = inner else { continue };
             for offsets in &block.offsets {
-                let changes = uses[inner.clone()].iter().any(|uses| uses.writes(offsets.0));
+                let changes = uses[inner.clone()].iter().any(|uses| uses.writes(offsets.0.register));
                 let next = slots.len();
                 if !changes && next < MAX_CACHED_OFFSETS {
                     slots.entry(*offsets).or_insert(next);
@@ -81,7 +83,7 @@ impl OffsetSlots {
 }
 
 /// Records the registers that a load or store uses.
-fn record_access(op: &Op, selection: &Selection, uses: &mut RegisterUses) {
+fn record_access(op: &Op, ext: &Ext, selection: &Selection, uses: &mut RegisterUses) {
     let Some((block, access)) = selection.access() else { return uses.all = true };
     let subword = match access {
         Access::Subword(subword) => Some(subword),
@@ -94,7 +96,8 @@ fn record_access(op: &Op, selection: &Selection, uses: &mut RegisterUses) {
     if let Slot::Source(at) = slot(role)
         && let Place::Vector(register) = op.src[at].place()
     {
-        uses.offsets.push((register as u16, subword.map_or(4 * dwords as usize, |subword| subword.bytes)));
+        let offsets = LaneOffsets { register: register as u16, shift: offset_shift(block, op, ext) };
+        uses.offsets.push((offsets, subword.map_or(4 * dwords as usize, |subword| subword.bytes)));
     }
     if !store {
         uses.written.push((op.d, count as u16 * dwords as u16));
@@ -108,7 +111,7 @@ impl Emitter<'_> {
         self.addresses
             .slots
             .0
-            .get(&(access.register, access.bytes))
+            .get(&(access.offsets(), access.bytes))
             .copied()
             .filter(|_| origin_words.is_none())
     }
@@ -127,10 +130,11 @@ impl Emitter<'_> {
 
     /// Emits the check of a slot that is about to be used.
     fn check_offsets(&mut self, slot: usize) {
-        let Some((&(register, bytes), _)) = self.addresses.slots.0.iter().find(|(_, n)| **n == slot) else {
+        let Some((&(offsets, bytes), _)) = self.addresses.slots.0.iter().find(|(_, n)| **n == slot) else {
             return;
         };
-        let args = [slot as i32, register.into(), bytes as i32, self.env.op_index as i32];
+        let LaneOffsets { register, shift } = offsets;
+        let args = [slot as i32, register.into(), shift.into(), bytes as i32, self.env.op_index as i32];
         self.pass_arguments(args.map(Src::Imm));
         self.call_cold(check_offsets as *const () as u64);
     }

@@ -40,10 +40,21 @@ impl Emitter<'_> {
             let UnitStrideSummary { differences, max_first, min_first: low } =
                 self.summarise_packets(location);
             self.b.f.branch_if_any(differences, differences, general);
-            let last = 7 * stride(location) as i64;
-            let low = self.b.f.low_int(low);
-            let high = self.b.f.low_int(max_first);
+            let last = 7 * location.access.bytes as i64;
+            let [low, high] = [low, max_first].map(|v| {
+                let first = self.b.f.low_int(v);
+                let shift = location.access.shift as i32;
+                if shift > 0 { self.b.f.int2(Int2::Shl, w, first, shift) } else { first }
+            });
             let bounds = match location.origin {
+                None if location.access.shift > 0 => {
+                    // As below; shifted offsets have more than 32 bits.
+                    let largest = self.b.f.iconst(i32::MAX as u64);
+                    let room = self.b.f.int2(Int2::Sub, w, largest, high);
+                    let beyond = self.b.f.int2(Int2::Sar, w, room, 63);
+                    let last = self.add_imm(high, last);
+                    [self.b.f.int2(Int2::Or, w, last, beyond), low]
+                }
                 None => {
                     // An offset from 2 GiB on is beyond every limit. A unit stride may wrap around at 32 bits
                     // in later lanes.
@@ -123,9 +134,9 @@ impl Emitter<'_> {
     }
 }
 
-/// The distance between adjacent lanes.
+/// The distance between adjacent lanes in the register, whose shift the size is a multiple of.
 fn stride(location: &ResolvedAccess) -> u32 {
-    location.access.bytes as u32
+    location.access.bytes as u32 >> location.access.shift
 }
 
 /// The displacement of a packet's offset or address words from the first register.

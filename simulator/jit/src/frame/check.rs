@@ -17,9 +17,16 @@ pub enum Violation {
     #[error("operation {op} uses slot {slot} of the offset cache, which does not belong to its unit")]
     ForeignSlot { op: u32, slot: usize },
     #[error(
-        "operation {op}: offsets of {bytes} bytes in v{register} are cached as {cached:?}, but are {actual:?}"
+        "operation {op}: offsets of {bytes} bytes in v{register} << {shift} are cached as {cached:?}, but are {actual:?}"
     )]
-    Offsets { op: u32, register: usize, bytes: u32, cached: Option<OffsetSummary>, actual: OffsetSummary },
+    Offsets {
+        op: u32,
+        register: usize,
+        shift: u32,
+        bytes: u32,
+        cached: Option<OffsetSummary>,
+        actual: OffsetSummary,
+    },
     #[error(
         "entry {entry} of the range cache is {cached:x?} for address {address:#x}, but memory has {actual:x?}"
     )]
@@ -47,25 +54,27 @@ fn record(violation: Violation) {
 
 called! {
     /// Checks a slot of the wave's offset cache that is about to be used. [`Frame::lane_buffer`] has the
-    /// slot, the register, the size of the elements in bytes and the number of the operation.
+    /// slot, the register and its shift, the size of the elements in bytes and the number of the operation.
     ///
     /// # Safety
     /// Must be called by compiled code with its frame.
     pub unsafe fn check_offsets(frame: *mut Frame) -> () {
         // SAFETY: the contract guarantees a valid frame, whose buffer has the arguments, with a valid wave.
         unsafe {
-            let [slot, register, bytes, op] = (&raw const (*frame).lane_buffer).cast::<[u64; 4]>().read();
-            let (slot, register, bytes, op) = (slot as usize, register as usize, bytes as u32, op as u32);
+            let [slot, register, rest @ ..] = (&raw const (*frame).lane_buffer).cast::<[u64; 5]>().read();
+            let (slot, register, [shift, bytes, op]) =
+                (slot as usize, register as usize, rest.map(|arg| arg as u32));
             let halves = if (*frame).mode.wave64 { 2 } else { 1 };
             let wave = &*(*frame).wave_ptr();
             let offsets = (0..halves).flat_map(|half| wave.lane_vec(half, register).0);
+            let offsets = offsets.map(|offset| offset.min(u32::MAX >> shift) << shift);
             let actual = classify(&offsets.collect::<Vec<u32>>(), bytes);
             let cache = &*(*frame).wave.cache;
             let cached = cache.summary(slot);
             if !cache.belongs_to((*frame).code as usize) {
                 record(Violation::ForeignSlot { op, slot });
             } else if cached != Some(actual) {
-                record(Violation::Offsets { op, register, bytes, cached, actual });
+                record(Violation::Offsets { op, register, shift, bytes, cached, actual });
             }
         }
     }

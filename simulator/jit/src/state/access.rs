@@ -7,11 +7,21 @@ use wavesim_x64::inst::V;
 /// If the addresses of two contiguous accesses are closer than this, one packet's bytes overlap in them.
 const PACKET_BYTES: i32 = 32;
 
+/// Where the lanes' offsets come from: the words of a register, shifted left. A sum that does not fit in a word is no
+/// valid offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LaneOffsets {
+    pub register: u16,
+    pub shift: u8,
+}
+
 /// A vector load or store, before its address is resolved.
 #[derive(Clone)]
 pub struct Access {
     /// The register with the per-lane part of the address.
     pub register: u16,
+    /// By how many bits a per-lane part of 32 bits is shifted left.
+    pub shift: u8,
     /// The per-lane part has 64 bits; its high words are in the next register.
     pub address64: bool,
     pub store: bool,
@@ -30,6 +40,11 @@ impl Access {
         self.lds
     }
 
+    /// Returns where the lanes' offsets come from.
+    pub fn offsets(&self) -> LaneOffsets {
+        LaneOffsets { register: self.register, shift: self.shift }
+    }
+
     /// Returns the constant that is added to the lanes' offsets in LDS or to their 64-bit addresses, and the
     /// end of the element that begins there.
     pub fn constant_base(&self) -> Option<(i32, i32)> {
@@ -44,7 +59,7 @@ impl Access {
     /// Returns whether the addresses of two accesses differ by a constant.
     pub fn differs_by_constant(&self, other: &Access) -> bool {
         let key = |access: &Access| {
-            (access.register, access.lds, access.address64, access.store && access.address64)
+            (access.offsets(), access.lds, access.address64, access.store && access.address64)
         };
         key(self) == key(other) && self.constant_base().is_some() && other.constant_base().is_some()
     }
@@ -81,13 +96,13 @@ impl ResolvedAccess {
     /// Returns whether both accesses are statically known to have the same address in every lane.
     pub fn has_same_address(&self, other: &ResolvedAccess) -> bool {
         let (a, b) = (&self.access, &other.access);
-        (a.register, a.address64, a.lds, a.bytes) == (b.register, b.address64, b.lds, b.bytes)
+        (a.offsets(), a.address64, a.lds, a.bytes) == (b.offsets(), b.address64, b.lds, b.bytes)
             && a.base == b.base
     }
 
     /// Returns whether the lanes have the same offsets in both accesses.
     pub fn has_same_offsets(&self, other: &ResolvedAccess) -> bool {
-        self.access.register == other.access.register && self.origin_words == other.origin_words
+        self.access.offsets() == other.access.offsets() && self.origin_words == other.origin_words
     }
 }
 
@@ -100,7 +115,7 @@ pub struct AccessGroup {
     pub uniform: V,
 }
 
-/// The classification of the lane offsets in a register.
+/// The classification of the lanes' offsets.
 pub struct OffsetSummary {
     /// The EXEC that it holds for.
     pub exec: V,
@@ -168,21 +183,21 @@ pub struct Addresses {
     pub range_count: usize,
     /// The base operands of scalar loads. Each gets a cached range of its own.
     pub scalar_bases: Vec<[u16; 4]>,
-    /// Classified lane offsets, by offset register and, for 64-bit addresses, the words of their origin.
-    pub summaries: HashMap<(u16, Option<[V; 2]>), OffsetSummary>,
+    /// Classified lane offsets, by their source and, for 64-bit addresses, the words of their origin.
+    pub summaries: HashMap<(LaneOffsets, Option<[V; 2]>), OffsetSummary>,
     /// The offsets whose classification is cached across blocks.
     pub slots: OffsetSlots,
     /// The EXEC value that was last compared with all ones, and the result.
     pub exec_full: Option<(V, V)>,
 }
 
-/// The offsets whose classification is cached: slots of the wave's cache, by register and access size in bytes.
+/// The offsets whose classification is cached: slots of the wave's cache, by source and access size in bytes.
 #[derive(Default)]
-pub struct OffsetSlots(pub BTreeMap<(u16, usize), usize>);
+pub struct OffsetSlots(pub BTreeMap<(LaneOffsets, usize), usize>);
 
 impl OffsetSlots {
     /// Returns the slots of matching registers as a bit mask.
     pub fn bits_of(&self, of: impl Fn(u16) -> bool) -> u64 {
-        self.0.iter().filter(|((register, _), _)| of(*register)).fold(0, |all, (_, n)| all | 1 << n)
+        self.0.iter().filter(|((offsets, _), _)| of(offsets.register)).fold(0, |all, (_, n)| all | 1 << n)
     }
 }

@@ -1,7 +1,7 @@
 //! Loops that may have steady iterations.
 
 use crate::arith::val::Val;
-use crate::state::access::{Access, ResolvedAccesses};
+use crate::state::access::{Access, LaneOffsets, ResolvedAccesses};
 use crate::state::packet::DenormalFree;
 use std::collections::BTreeSet;
 use wavesim_x64::inst::{Label, V};
@@ -26,16 +26,16 @@ pub struct LoopBlock {
 /// A run on its fast path.
 pub struct FastRun {
     pub resolved: ResolvedAccesses,
-    /// For each offset register that the run writes, what is added to it.
+    /// For each source of offsets that the run writes, what is added to it.
     pub steps: Vec<OffsetStep>,
     pub denormal_free: DenormalFree,
     /// 1 if the last iteration took the fast path.
     pub taken: V,
 }
 
-/// What a run adds to the offsets in a register, and their bounds before that.
+/// What a run adds to the register of some offsets, and the bounds of the offsets before that.
 pub struct OffsetStep {
-    pub register: u16,
+    pub offsets: LaneOffsets,
     pub step: Val,
     pub min: V,
     pub max: V,
@@ -51,8 +51,8 @@ pub struct Steady {
 /// Offsets that advance.
 #[derive(Clone, Copy)]
 pub struct SteadyOffsets {
-    pub register: u16,
-    /// What is added in each iteration, sign-extended.
+    pub offsets: LaneOffsets,
+    /// What is added in each iteration, sign-extended and shifted.
     pub step: V,
     /// The lowest offset.
     pub low: V,
@@ -72,16 +72,16 @@ pub struct SteadyCode {
 }
 
 impl FastRun {
-    /// Returns what is added to the offsets in a register.
-    pub fn step(&self, register: u16) -> Option<Val> {
-        self.steps.iter().find(|step| step.register == register).map(|step| step.step)
+    /// Returns what is added to the register of some offsets, and their shift.
+    fn step(&self, offsets: LaneOffsets) -> Option<(Val, u8)> {
+        self.steps.iter().find(|step| step.offsets == offsets).map(|step| (step.step, offsets.shift))
     }
 
     /// Returns whether each store keeps its distance from the other accesses of the same memory.
     pub fn stores_keep_distance(&self) -> bool {
         let all = || self.resolved.accesses.iter().map(|location| &location.access);
         let alike = |a: &Access, b: &Access| {
-            a.is_in_lds() != b.is_in_lds() || self.step(a.register) == self.step(b.register)
+            a.is_in_lds() != b.is_in_lds() || self.step(a.offsets()) == self.step(b.offsets())
         };
         all().filter(|access| access.store).all(|store| all().all(|other| alike(store, other)))
     }

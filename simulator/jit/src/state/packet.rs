@@ -24,8 +24,8 @@ pub struct Packet {
     pub masks: BTreeMap<usize, Gathered>,
     /// The mask of active lanes, once it has been emitted.
     pub active: Option<V>,
-    /// Offsets of active lanes, by address register and origin.
-    pub offsets: HashMap<(V, Option<[V; 2]>), V>,
+    /// Offsets of active lanes, by address register, shift and origin.
+    pub offsets: HashMap<(V, u8, Option<[V; 2]>), V>,
     /// Each lane's offset minus that of lane 0, by offsets.
     pub lane_deltas: HashMap<V, V>,
     /// Loaded words, by index of the access.
@@ -85,6 +85,9 @@ impl FirstLane {
         let mut offset = e.f.load(Size::B4, base, register);
         if let Some([low, _]) = location.origin_words {
             offset = e.f.int2(Int2::Sub, Width::W32, offset, low);
+        }
+        if location.access.shift > 0 {
+            offset = e.f.int2(Int2::Shl, Width::W64, offset, location.access.shift as i32);
         }
         FirstLane { offset, addresses: HashMap::new() }
     }

@@ -23,8 +23,8 @@ impl Emitter<'_> {
         let w = Width::W64;
         let mut by_packet = Vec::new();
         for location in streams(&steady.run.resolved) {
-            let of_register = |offsets: &&SteadyOffsets| offsets.register == location.access.register;
-            let Some(offsets) = steady.offsets.iter().find(of_register) else { continue };
+            let alike = |one: &&SteadyOffsets| one.offsets == location.access.offsets();
+            let Some(offsets) = steady.offsets.iter().find(alike) else { continue };
             let distance = self.b.f.int2(Int2::Shl, w, offsets.step, AHEAD_SHIFT);
             if covers_lines(location) {
                 by_packet.push((location.clone(), distance));

@@ -110,17 +110,18 @@ impl Emitter<'_> {
         }
         self.b.f.branch(Cc::Eq, Width::W32, run.taken, 0, general);
         let mut offsets = Vec::new();
-        for &OffsetStep { register, step, min, max } in &run.steps {
+        for &OffsetStep { offsets: of, step, min, max } in &run.steps {
             let step = match step {
-                Val::Const(bits) => self.b.f.iconst(bits as u32 as i32 as i64 as u64),
+                Val::Const(bits) => self.b.f.iconst(((bits as u32 as i32 as i64) << of.shift) as u64),
                 step => {
                     let step = self.uniform(step, HostWidth::W32)?;
-                    self.b.f.int1(Int1::SignExtend32, w, step)
+                    let step = self.b.f.int1(Int1::SignExtend32, w, step);
+                    if of.shift > 0 { self.b.f.int2(Int2::Shl, w, step, of.shift as i32) } else { step }
                 }
             };
             // Steps are signed, so that offsets end at 2 GiB; in larger memory, the general code allows more.
             let mut limit = self.b.f.iconst(i32::MAX as u64);
-            for location in run.resolved.accesses.iter().filter(|one| one.access.register == register) {
+            for location in run.resolved.accesses.iter().filter(|one| one.access.offsets() == of) {
                 let less = self.b.f.compare(Cc::LtU, w, location.limit, limit);
                 limit = self.b.f.select(less, location.limit, limit);
             }
@@ -130,7 +131,7 @@ impl Emitter<'_> {
             let room = self.b.f.int2(Int2::Sub, w, limit, span);
             let low = self.b.f.fresh(Class::Int);
             self.b.f.push(Inst::Int2 { op: Int2::Add, width: w, d: low, a: min, b: Src::Value(step) });
-            offsets.push(SteadyOffsets { register, step, low, room });
+            offsets.push(SteadyOffsets { offsets: of, step, low, room });
         }
         let head = self.b.f.label();
         self.b.f.push(Inst::Jump(head));

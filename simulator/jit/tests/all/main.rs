@@ -13,6 +13,7 @@ mod labels;
 mod memory;
 mod modified;
 mod random;
+mod scaled;
 mod scratch;
 mod slot_collisions;
 mod steady;
@@ -187,7 +188,20 @@ fn compare_in_turns(
     offsets: [&dyn Fn(u32) -> u32; 2],
     budget: u64,
 ) -> CompileStats {
-    let program = program(lines, size);
+    compare_in_turns_of(Arch::Rdna3, base, bytes, lines, size, offsets, budget)
+}
+
+/// [`compare_in_turns`], for an architecture.
+fn compare_in_turns_of(
+    arch: Arch,
+    base: u64,
+    bytes: usize,
+    lines: &[&str],
+    size: u32,
+    offsets: [&dyn Fn(u32) -> u32; 2],
+    budget: u64,
+) -> CompileStats {
+    let program = program_by(&Options::new(arch), lines, size);
     let code = Jit::with_threshold(&program, 0).expect("a supported host");
     let outcome = |code: Option<&Jit>| {
         let mut wave = start(size, 0xc0);

@@ -90,7 +90,8 @@ struct Features {
 /// A program of blocks with labels `b0`, `b1`, … and `m0`, `m1`, … in the middle of them. Before each block
 /// and each jump, s6 is decremented, and the program ends when it was 0. s5 is the state
 /// of a random generator that all waves share, unless the program makes it differ. v0 is the work-item, s4
-/// the wave, s[2:3] the address of memory, s[30:31] the return address, v[1:11] data, v[20:23] offsets.
+/// the wave, s[2:3] the address of memory, s[30:31] the return address, v[1:11] data, v[20:23] offsets, and v[24:25]
+/// offsets that may be scaled.
 struct Builder {
     seed: u64,
     features: Features,
@@ -136,7 +137,14 @@ impl Builder {
         for (name, number) in operands {
             line = line.replace(name, &number.to_string());
         }
-        self.push(line.replace("{vcc}", vcc));
+        let scaled = offset >= 24 && line.starts_with("global_") && self.any(2) == 0;
+        self.push(line.replace("{vcc}", vcc) + if scaled { " scale_offset" } else { "" });
+    }
+
+    /// Returns the number of a register with offsets.
+    fn any_offset(&mut self) -> u64 {
+        let count = if self.extends() { 6 } else { 4 };
+        20 + self.any(count)
     }
 
     /// The architecture has VGPRs whose numbers MODE extends.
@@ -157,8 +165,10 @@ impl Builder {
         if self.extends() {
             self.extend(true);
         }
-        let o = 20 + self.any(4);
-        let stride = 1 << self.any(5);
+        let o = self.any_offset();
+        // Elements of 16 bytes at scaled offsets are in memory, too.
+        let (mask, strides) = if o < 24 { (0x3ff, 5) } else { (0x7f, 3) };
+        let stride = 1 << self.any(strides);
         let lane = |builder: &mut Builder| {
             builder.push(format!("v_mbcnt_lo_u32_b32 v{o}, -1, 0"));
             if builder.features.size == 64 {
@@ -167,7 +177,7 @@ impl Builder {
         };
         match self.any(8) {
             0 | 1 => {
-                let offset = self.any(1024);
+                let offset = self.any(mask + 1);
                 self.push(format!("v_mov_b32 v{o}, {offset}"));
             }
             2 | 3 => {
@@ -181,16 +191,16 @@ impl Builder {
             }
             5 => {
                 let a = 1 + self.any(11);
-                self.push(format!("v_and_b32 v{o}, 0x3ff, v{a}"));
+                self.push(format!("v_and_b32 v{o}, {mask:#x}, v{a}"));
             }
             6 => {
                 let lane = self.any(32);
-                self.push("s_and_b32 s8, s5, 0x3ff");
+                self.push(format!("s_and_b32 s8, s5, {mask:#x}"));
                 self.push(format!("v_writelane_b32 v{o}, s8, {lane}"));
             }
             _ => {
                 self.push(format!("v_add_nc_u32 v{o}, {stride}, v{o}"));
-                self.push(format!("v_and_b32 v{o}, 0x3ff, v{o}"));
+                self.push(format!("v_and_b32 v{o}, {mask:#x}, v{o}"));
             }
         }
     }
@@ -234,7 +244,7 @@ impl Builder {
     }
 
     fn item(&mut self, inner: bool) {
-        let offset = 20 + self.any(4);
+        let offset = self.any_offset();
         match self.any(20) {
             0..=6 => self.one_of(LOADS, offset),
             7 | 8 => self.one_of(STORES, offset),
@@ -336,8 +346,9 @@ impl Builder {
         }
         for bank in (1..4).filter(|_| features.arch == Arch::Cdna5) {
             builder.push(format!("s_set_vgpr_msb {}", bank << 6));
-            for register in (1..12).chain(20..24) {
-                let factor = random_odd(&mut builder.seed) & if register < 12 { u64::MAX } else { 7 };
+            for register in (1..12).chain(20..26) {
+                let mask = [u64::MAX, 7, 1][(register >= 20) as usize + (register >= 24) as usize];
+                let factor = random_odd(&mut builder.seed) & mask;
                 builder.push(format!("v_mul_lo_u32 v{register}, {factor}, v0"));
             }
         }

@@ -48,7 +48,7 @@ pub fn load_buffer<const BYTES: usize, const DWORDS: usize>(
 /// [`load_vecs`] from global memory at a base and an offset per lane.
 ///
 /// # Safety
-/// `offsets` is a lane vector of the wave's file (O7).
+/// `offsets` points to a lane vector that is not written meanwhile, such as one of the wave's file (O7).
 #[inline(always)]
 pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -66,6 +66,32 @@ pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
     load_fallback::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, |cx| {
         load_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base)
     })
+}
+
+/// [`load_offsets`], with offsets that are multiplied by `scale`.
+///
+/// # Safety
+/// As for [`load_offsets`].
+#[inline(always)]
+pub unsafe fn load_scaled_offsets<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: *const LaneVec,
+    scale: u32,
+    exec: u32,
+    lane_base: u32,
+) -> Result<[LaneVec; DWORDS], Flow> {
+    let mut room = LaneVec::ZERO;
+    // SAFETY: the caller guarantees that `offsets` is a vector of the wave's file.
+    match unsafe { scaled(offsets, scale, exec, &mut room) } {
+        // SAFETY: it is `offsets` or `room`.
+        Some(scaled) => unsafe { load_offsets::<BYTES, DWORDS>(cx, base, scaled, exec, lane_base) },
+        None => {
+            // SAFETY: as above.
+            let addresses = products(base, unsafe { &*offsets }, scale);
+            load_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base)
+        }
+    }
 }
 
 #[inline(always)]
@@ -134,7 +160,7 @@ pub fn store_buffer<const BYTES: usize, const DWORDS: usize>(
 /// [`store_vecs`] to global memory at a base and an offset per lane.
 ///
 /// # Safety
-/// `offsets` is a lane vector of the wave's file (O7).
+/// As for [`load_offsets`].
 #[inline(always)]
 pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -154,6 +180,68 @@ pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
     };
     store_window::<BYTES, DWORDS>(cx.fast, &at, exec, vecs);
     Ok(())
+}
+
+/// [`store_offsets`], with offsets that are multiplied by `scale`.
+///
+/// # Safety
+/// As for [`store_offsets`].
+#[inline(always)]
+pub unsafe fn store_scaled_offsets<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: *const LaneVec,
+    scale: u32,
+    exec: u32,
+    lane_base: u32,
+    vecs: &[LaneVec; DWORDS],
+) -> Result<(), Flow> {
+    let mut room = LaneVec::ZERO;
+    // SAFETY: the caller guarantees that `offsets` is a vector of the wave's file.
+    match unsafe { scaled(offsets, scale, exec, &mut room) } {
+        // SAFETY: it is `offsets` or `room`.
+        Some(scaled) => unsafe { store_offsets::<BYTES, DWORDS>(cx, base, scaled, exec, lane_base, vecs) },
+        None => {
+            // SAFETY: as above.
+            let addresses = products(base, unsafe { &*offsets }, scale);
+            store_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, vecs)
+        }
+    }
+}
+
+/// Returns offsets multiplied by `scale`, in `room` unless they are the same; `None` if one of an active lane
+/// does not fit in 32 bits.
+///
+/// # Safety
+/// `offsets` points to a lane vector.
+#[inline(always)]
+unsafe fn scaled(
+    offsets: *const LaneVec,
+    scale: u32,
+    exec: u32,
+    room: &mut LaneVec,
+) -> Option<*const LaneVec> {
+    if scale == 1 {
+        return Some(offsets);
+    }
+    // SAFETY: the caller guarantees a lane vector, which nothing below writes.
+    let lanes = unsafe { &*offsets };
+    let (largest, mut far) = (u32::MAX / scale, 0);
+    for l in 0..32 {
+        far |= ((lanes.0[l] > largest) as u32) << l;
+        room.0[l] = lanes.0[l].wrapping_mul(scale);
+    }
+    (far & exec == 0).then_some(&raw const *room)
+}
+
+/// Returns the sums of a base and scaled offsets.
+#[inline(never)]
+fn products(base: u64, offsets: &LaneVec, scale: u32) -> Addresses {
+    let mut addresses = [0; 32];
+    for l in 0..32 {
+        addresses[l] = base.wrapping_add(offsets.0[l] as u64 * scale as u64);
+    }
+    addresses
 }
 
 #[inline(always)]

@@ -52,7 +52,14 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
 #[inline(never)]
 unsafe fn op0_keep_wide(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let base = 0u64.wrapping_add(((op.imm) as i32) as i64 as u64);
-    if unsafe { rt::load_block::<false, true, 1usize>(cx, base, op.src[0usize], op.d) } {
+    if unsafe {
+        rt::load_block::<
+            false,
+            true,
+            1usize,
+            1usize,
+        >(cx, base, op.src[0usize], false, op.d)
+    } {
         Flow::NEXT
     } else {
         unsafe { op0_keep_watched_wide(cx, op) }
@@ -69,7 +76,14 @@ unsafe fn op0_keep_watched_wide(cx: &mut Cx<'_>, op: &Op) -> Flow {
         return unsafe { op0_keep_general(cx, op) };
     }
     let base = 0u64.wrapping_add(((op.imm) as i32) as i64 as u64);
-    if unsafe { rt::load_block::<true, true, 1usize>(cx, base, op.src[0usize], op.d) } {
+    if unsafe {
+        rt::load_block::<
+            true,
+            true,
+            1usize,
+            1usize,
+        >(cx, base, op.src[0usize], false, op.d)
+    } {
         Flow::NEXT
     } else {
         unsafe { op0_keep_general(cx, op) }
@@ -86,7 +100,12 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
     let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe {
-        rt::load_block::<false, false, 1usize>(cx, base, op.src[0usize], op.d)
+        rt::load_block::<
+            false,
+            false,
+            1usize,
+            1usize,
+        >(cx, base, op.src[0usize], false, op.d)
     } {
         Flow::NEXT
     } else {
@@ -108,7 +127,14 @@ unsafe fn op0_keep_watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
     }
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
     let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
-    if unsafe { rt::load_block::<true, false, 1usize>(cx, base, op.src[0usize], op.d) } {
+    if unsafe {
+        rt::load_block::<
+            true,
+            false,
+            1usize,
+            1usize,
+        >(cx, base, op.src[0usize], false, op.d)
+    } {
         Flow::NEXT
     } else {
         unsafe { op0_keep_general(cx, op) }

@@ -57,7 +57,12 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
 unsafe fn op0_keep_wide(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let base = 0u64.wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe {
-        rt::store_block::<false, true, 2usize>(cx, base, op.src[0usize], op.src[2usize])
+        rt::store_block::<
+            false,
+            true,
+            1usize,
+            2usize,
+        >(cx, base, op.src[0usize], false, op.src[2usize])
     } {
         Flow::NEXT
     } else {
@@ -76,7 +81,12 @@ unsafe fn op0_keep_watched_wide(cx: &mut Cx<'_>, op: &Op) -> Flow {
     }
     let base = 0u64.wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe {
-        rt::store_block::<true, true, 2usize>(cx, base, op.src[0usize], op.src[2usize])
+        rt::store_block::<
+            true,
+            true,
+            1usize,
+            2usize,
+        >(cx, base, op.src[0usize], false, op.src[2usize])
     } {
         Flow::NEXT
     } else {
@@ -94,7 +104,12 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
     let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe {
-        rt::store_block::<false, false, 2usize>(cx, base, op.src[0usize], op.src[2usize])
+        rt::store_block::<
+            false,
+            false,
+            1usize,
+            2usize,
+        >(cx, base, op.src[0usize], false, op.src[2usize])
     } {
         Flow::NEXT
     } else {
@@ -117,7 +132,12 @@ unsafe fn op0_keep_watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
     let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe {
-        rt::store_block::<true, false, 2usize>(cx, base, op.src[0usize], op.src[2usize])
+        rt::store_block::<
+            true,
+            false,
+            1usize,
+            2usize,
+        >(cx, base, op.src[0usize], false, op.src[2usize])
     } {
         Flow::NEXT
     } else {
