@@ -4,6 +4,7 @@ use crate::options::Language;
 use crate::{Clang, Libraries, Run, TARGET, TempDir};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// A source and how to compile it.
 #[derive(Debug, Clone)]
@@ -58,6 +59,8 @@ pub enum CompileError {
     NoHeaders,
     /// A temporary file could not be written, or clang not started.
     Io(io::Error),
+    /// The compilation was stopped.
+    Stopped,
 }
 
 impl std::fmt::Display for CompileError {
@@ -75,6 +78,7 @@ impl std::fmt::Display for CompileError {
                 "HIP's headers are not installed (WAVESIM_ROCM_PATH can name a directory with include/hip)",
             ),
             CompileError::Io(error) => error.fmt(f),
+            CompileError::Stopped => f.write_str("stopped"),
         }
     }
 }
@@ -135,10 +139,18 @@ impl Job<'_> {
     /// Something that the compilation needs is not installed. Errors in the source are in the output.
     pub fn compile(&self) -> Result<Output, CompileError> {
         let clang = Clang::for_processor(self.processor).map_err(CompileError::NoCompiler)?;
+        self.compile_with(&clang, &AtomicBool::new(false))
+    }
+
+    /// Runs one of the installed compilers until it ends or `stop` is set.
+    ///
+    /// # Errors
+    /// The same, and [`CompileError::Stopped`].
+    pub fn compile_with(&self, clang: &Clang, stop: &AtomicBool) -> Result<Output, CompileError> {
         let folder = TempDir::new()?;
         let mut arguments = match self.language {
-            Language::OpenCl => self.opencl(&clang, &folder)?,
-            Language::Hip => self.hip(&clang, &folder)?,
+            Language::OpenCl => self.opencl(clang, &folder)?,
+            Language::Hip => self.hip(clang, &folder)?,
         };
         for (name, text) in self.headers {
             folder.write(&format!("headers/{name}"), text.as_bytes())?;
@@ -158,7 +170,8 @@ impl Job<'_> {
         // A path that begins with `-` is not an option.
         let path = if path.is_relative() { Path::new(".").join(path) } else { path };
         arguments.extend([path.display().to_string(), "-o".to_string(), out.display().to_string()]);
-        let Run { success, log } = clang.run(&folder, &arguments)?;
+        let run = clang.run_until(&folder, &arguments, stop)?;
+        let Run { success, log } = run.ok_or(CompileError::Stopped)?;
         let binary = if success { Some(std::fs::read(out)?) } else { None };
         Ok(Output { binary, log })
     }

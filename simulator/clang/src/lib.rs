@@ -5,13 +5,14 @@
 
 pub mod compile;
 pub mod options;
+mod process;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Compilers in order of preference, unless `WAVESIM_CLANG` names one. After them comes the one that
@@ -68,6 +69,23 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Returns the names of compilers to try, in order of preference.
+fn candidates() -> Vec<String> {
+    match variable("WAVESIM_CLANG") {
+        Some(name) => vec![name],
+        None => NAMES.iter().map(|name| name.to_string()).chain(unpacked()).collect(),
+    }
+}
+
+/// Returns whether a compiler supports a processor; `None` if it is not installed.
+fn supports(program: &str, processor: &str) -> Option<bool> {
+    let mut command = Command::new(program);
+    command.args(["-target", TARGET, &format!("-mcpu={processor}"), "-nogpulib"]);
+    command.args(["-x", "c", "-fsyntax-only", "-"]);
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.ok().map(|status| status.success())
+}
+
 /// Output of [`Clang::link`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linked {
@@ -95,19 +113,26 @@ impl Clang {
         &self.program
     }
 
+    /// Returns all installed compilers that support a processor, in order of preference.
+    pub fn all_for_processor(processor: &str) -> Vec<Clang> {
+        let supports = |program: &String| supports(program, processor).is_some_and(|supports| supports);
+        candidates().into_iter().filter(supports).map(|program| Clang { program }).collect()
+    }
+
+    /// Returns the first line of the compiler's `--version`.
+    pub fn version(&self) -> Option<String> {
+        let output = Command::new(&self.program).arg("--version").output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_string())
+    }
+
     fn search(processor: &str) -> Result<Clang, String> {
-        let given = variable("WAVESIM_CLANG").map(|name| vec![name]);
-        let names =
-            given.unwrap_or_else(|| NAMES.iter().map(|name| name.to_string()).chain(unpacked()).collect());
+        let names = candidates();
         let mut installed = Vec::new();
         for program in &names {
-            let mut command = Command::new(program);
-            command.args(["-target", TARGET, &format!("-mcpu={processor}"), "-nogpulib"]);
-            command.args(["-x", "c", "-fsyntax-only", "-"]);
-            match command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status() {
-                Ok(status) if status.success() => return Ok(Clang { program: program.clone() }),
-                Ok(_) => installed.push(program.as_str()),
-                Err(_) => {}
+            match supports(program, processor) {
+                Some(true) => return Ok(Clang { program: program.clone() }),
+                Some(false) => installed.push(program.as_str()),
+                None => {}
             }
         }
         Err(match installed.is_empty() {
@@ -129,13 +154,25 @@ impl Clang {
         folder: &TempDir,
         arguments: impl IntoIterator<Item = S>,
     ) -> io::Result<Run> {
+        let run = self.run_until(folder, arguments, &AtomicBool::new(false))?;
+        run.ok_or_else(|| io::ErrorKind::Interrupted.into())
+    }
+
+    /// The same, until `stop` is set: then clang is killed, and the result is `None`.
+    fn run_until<S: AsRef<OsStr>>(
+        &self,
+        folder: &TempDir,
+        arguments: impl IntoIterator<Item = S>,
+        stop: &AtomicBool,
+    ) -> io::Result<Option<Run>> {
         let mut command = Command::new(&self.program);
         // Source code can make clang crash; the files of the crash would remain.
-        let output = command.arg("-fno-crash-diagnostics").args(arguments).stdin(Stdio::null()).output()?;
+        command.arg("-fno-crash-diagnostics").args(arguments);
+        let Some(output) = process::output_until(&mut command, stop)? else { return Ok(None) };
         let log =
             String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
         let own = format!("{}/", folder.0.display());
-        Ok(Run { success: output.status.success(), log: log.replace(&own, "") })
+        Ok(Some(Run { success: output.status.success(), log: log.replace(&own, "") }))
     }
 
     /// Links bitcode for a processor. Returns the result, if linking succeeded, and clang's messages.
