@@ -48,6 +48,18 @@ impl<'a> Text<'a> {
         json!({"from": self.utf16_offset(from), "to": self.utf16_offset(to), "severity": severity, "message": message, "help": help})
     }
 
+    /// Returns the byte range of the word at a line and a column in bytes, both counted from 1; of one character if
+    /// there is no word. `None` if the text has no such place.
+    pub fn word(&self, line: usize, column: usize) -> Option<std::ops::Range<usize>> {
+        self.lines.get(line.checked_sub(1)?)?;
+        let (first, end) = self.line(line);
+        let start = first + column.saturating_sub(1);
+        let rest = self.text.get(start..end)?;
+        let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let length = word.max(rest.chars().next().map_or(0, char::len_utf8));
+        Some(start..start + length)
+    }
+
     /// Returns a diagnostic for a line of assembly.
     fn line_error(&self, e: &LineError) -> Value {
         let (start, end) = self.line(e.line);

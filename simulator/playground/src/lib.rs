@@ -12,6 +12,8 @@
 //! - [`describe`]: instructions: operands, encodings, pseudocode
 //! - [`semantics`]: user-defined pseudocode
 //! - [`disassemble`]: code objects as assembly
+//! - [`compile`]: source code, with a compiler of the server
+//! - [`lines`]: the lines of the source that instructions belong to
 //!
 //! Requests are untrusted, since links can share them: they cannot name files, and sizes are bounded. Time is
 //! not bounded: the caller of [`Playground::request`] must stop requests that take too long, by
@@ -22,15 +24,18 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod budget;
+pub mod compile;
 pub mod describe;
 pub mod diagnose;
 pub mod disassemble;
+pub mod lines;
 pub mod program;
 pub mod run;
 pub mod semantics;
 pub mod session;
 
 use budget::{Budget, Reservation};
+use compile::{Compiler, SourceCode};
 use program::Program;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -44,6 +49,7 @@ pub struct Playground {
     session: Option<(Session, Reservation)>,
     interrupt: Arc<AtomicBool>,
     budget: Arc<Budget>,
+    compiler: Option<Arc<dyn Compiler>>,
 }
 
 /// A request of a page.
@@ -94,6 +100,13 @@ enum Request {
     End,
     /// A code object as assembly.
     Disassemble { object: String, arch: Option<String> },
+    /// The installed compilers for an architecture.
+    Compilers {
+        #[serde(default)]
+        arch: Option<String>,
+    },
+    /// Compiles source code to a code object.
+    Compile { source: SourceCode },
 }
 
 impl Playground {
@@ -106,7 +119,12 @@ impl Playground {
     /// Creates an engine that shares the memory of a budget with others. A request that needs more than is left waits
     /// some seconds and then fails.
     pub fn with_budget(interrupt: Arc<AtomicBool>, budget: Arc<Budget>) -> Playground {
-        Playground { session: None, interrupt, budget }
+        Playground { interrupt, budget, ..Playground::default() }
+    }
+
+    /// Lets the page compile source code.
+    pub fn with_compiler(self, compiler: Arc<dyn Compiler>) -> Playground {
+        Playground { compiler: Some(compiler), ..self }
     }
 
     /// Returns whether the engine keeps the memory of a debugger between requests.
@@ -154,6 +172,10 @@ impl Playground {
                 Ok(Value::Null)
             }
             Request::Disassemble { object, arch } => disassemble::object(&object, arch.as_deref()),
+            Request::Compilers { arch } => compile::compilers(self.compiler.as_deref(), arch.as_deref()),
+            Request::Compile { source } => {
+                compile::compile(self.compiler.as_deref(), &source, &self.interrupt)
+            }
         }
     }
 

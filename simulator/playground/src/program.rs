@@ -1,5 +1,6 @@
 //! The kernel of a request: its text or code object, its target and its launch.
 
+use crate::lines;
 use crate::semantics;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -35,6 +36,8 @@ pub struct Program {
     pub text: String,
     /// A code object in base64, instead of a text.
     pub object: Option<String>,
+    /// The name of the source file that the code object was compiled from: lines refer to it.
+    pub source: Option<String>,
     /// The architecture, instead of the one that the text names.
     pub arch: Option<String>,
     /// The wave size, likewise.
@@ -171,7 +174,11 @@ impl Program {
             }
             ProgramKind::Object => {
                 let bytes = decode(self.object.as_deref().unwrap_or_default(), MAX_OBJECT)?;
-                self.object(&bytes, guard)?
+                let mut prepared = self.object(&bytes, guard)?;
+                if let Some(file) = &self.source {
+                    lines::keep(&mut prepared, file);
+                }
+                prepared
             }
         };
         if !self.semantics.trim().is_empty() {

@@ -4,6 +4,7 @@ use crate::budget::{self, Budget, Need, RESIDENT_BYTES};
 use crate::diagnose::launch;
 use crate::program::{Program, encode};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use wavesim_array::Array;
@@ -13,10 +14,13 @@ use wavesim_inspect::check::{Check, Checker, GUARD_BYTES};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::Fault;
 use wavesim_trace::prints::Prints;
+use wavesim_trace::profile::Profile;
 use wavesim_trace::stats::Stats;
 
 /// Maximum number of bytes of an output in an answer.
 const MAX_OUTPUT: usize = 8 << 20;
+/// Maximum number of instructions with counts in an answer.
+const MAX_ROWS: usize = 100_000;
 /// Maximum number of bytes that `print` directives can write.
 const MAX_PRINTED: usize = 256 << 10;
 
@@ -38,10 +42,12 @@ pub fn run(
     let mut stats = None;
     let (counts, fault) = if statistics || !prepared.prints.is_empty() {
         let mut counter = Stats::new(&prepared.program, prepared.shape.wave_size);
+        let mut profile = Profile::new(&prepared.program);
         let mut prints = Prints::new(&prepared.prints, &mut printed);
         let mut observers: Vec<&mut dyn Observer> = Vec::new();
         if statistics {
             observers.push(&mut counter);
+            observers.push(&mut profile);
         }
         if !prepared.prints.is_empty() {
             observers.push(&mut prints);
@@ -53,7 +59,8 @@ pub fn run(
             stats = Some(json!({
                 "table": counter.table(),
                 "json": counter.json(),
-                "lines": lines(&prepared, &counter.counts),
+                "instructions": instructions(&prepared, &counter.counts, profile.lanes()),
+                "lines": lines(&prepared, &counter.counts, profile.lanes()),
             }));
         }
         (Some(counts), result.err())
@@ -128,6 +135,7 @@ pub fn fault_json(fault: &Fault) -> Value {
         "kind": fault.kind.name(),
         "message": fault.message,
         "line": fault.line,
+        "pc": fault.pc,
         "instruction": fault.instruction,
         "workgroup": fault.workgroup,
         "wave": fault.wave,
@@ -136,16 +144,23 @@ pub fn fault_json(fault: &Fault) -> Value {
     })
 }
 
-/// Returns the execution count of each line: `[line, count]`.
-fn lines(prepared: &Prepared, counts: &[u64]) -> Vec<(u32, u64)> {
-    let mut out: Vec<(u32, u64)> = Vec::new();
-    for (line, count) in prepared.program.lines.iter().zip(counts).filter(|(line, _)| **line != 0) {
-        match out.last_mut() {
-            Some(last) if last.0 == *line => last.1 += count,
-            _ => out.push((*line, *count)),
-        }
+/// Returns the executions of each line, and the sum of their active lanes: `[line, count, lanes]`.
+fn lines(prepared: &Prepared, counts: &[u64], lanes: &[u64]) -> Vec<(u32, u64, u64)> {
+    // Compilers interleave the instructions of different lines.
+    let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for ((line, count), lanes) in prepared.program.lines.iter().zip(counts).zip(lanes) {
+        let sum = sums.entry(*line).or_default();
+        *sum = (sum.0 + count, sum.1 + lanes);
     }
-    out
+    sums.remove(&0);
+    sums.into_iter().map(|(line, (count, lanes))| (line, count, lanes)).collect()
+}
+
+/// Returns the same for each executed instruction, by its address in listings.
+fn instructions(prepared: &Prepared, counts: &[u64], lanes: &[u64]) -> Vec<(u64, u64, u64)> {
+    let program = &prepared.program;
+    let all = program.pcs.iter().zip(counts).zip(lanes).filter(|((_, count), _)| **count != 0);
+    all.map(|((pc, count), lanes)| (program.address(*pc), *count, *lanes)).take(MAX_ROWS).collect()
 }
 
 /// Keeps the first [`MAX_PRINTED`] bytes, and rejects the rest.

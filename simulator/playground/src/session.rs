@@ -196,7 +196,8 @@ impl Session {
                     "ended": ended,
                     "exec": hex(w.exec()),
                     "pc": w.pc,
-                    "line": if ended { None } else { line(w.pc) },
+                    "address": program.address(w.pc),
+                    "line": if ended { None } else { line(w.pc).filter(|line| *line != 0) },
                     "text": program.inst_at(w.pc).map(|at| program.text(at)),
                     "grid": grid,
                 })

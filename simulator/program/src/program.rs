@@ -299,13 +299,18 @@ impl Program {
         files: Vec<SourceFile>,
         line_at: impl Fn(u64) -> Option<SourceLine>,
     ) -> Program {
+        self.set_debug_lines(files, line_at);
+        self
+    }
+
+    /// Replaces the source lines, as [`Program::with_debug_lines`] sets them.
+    pub fn set_debug_lines(&mut self, files: Vec<SourceFile>, line_at: impl Fn(u64) -> Option<SourceLine>) {
         const NONE: SourceLine = SourceLine { file: 0, line: 0, column: 0 };
         let known = |l: &SourceLine| (l.file as usize) < files.len();
         let lines: Vec<SourceLine> =
             self.pcs.iter().map(|&pc| line_at(pc).filter(known).unwrap_or(NONE)).collect();
         self.lines = lines.iter().map(|l| l.line).collect();
         self.debug = Some((files, lines));
-        self
     }
 
     /// Returns the source files that debug information names.

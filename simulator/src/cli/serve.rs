@@ -5,12 +5,15 @@
 //! and later requests are unaffected. The server answers only its own pages. Requests that name another host
 //! or come from another origin are rejected, so that other sites in the same browser cannot reach it.
 
+mod compiler;
 mod http;
+mod links;
 
 use super::connections::{Connection, Connections};
 use super::output::emit;
 use anyhow::{Context as _, bail};
 use http::{Answer, Head, Timed};
+use links::Links;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
@@ -22,6 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use wavesim_playground::Playground;
 use wavesim_playground::budget::{Budget, Reservation};
+use wavesim_playground::compile::Compiler;
 
 /// The page embedded in the binary: names and contents, or nothing.
 mod embedded {
@@ -36,8 +40,9 @@ Examples:
   wavesim serve examples/mandelbrot.rdna
   wavesim serve --page web/page/dist --port 9000
 
-The page is built by scripts/build-web.sh (docs/playground.md). A binary that was
-built with WAVESIM_PAGE=web/page/dist holds it; others take --page.")]
+The page compiles OpenCL C and HIP with the installed clang. It is built by
+scripts/build-web.sh (docs/playground.md). A binary that was built with
+WAVESIM_PAGE=web/page/dist holds it; others take --page.")]
 pub struct ServeArgs {
     /// A text kernel or assembly file that the page opens
     pub file: Option<PathBuf>,
@@ -50,6 +55,12 @@ pub struct ServeArgs {
     /// The folder of the built page [default: the page in this binary]
     #[arg(long, value_name = "DIR")]
     pub page: Option<PathBuf>,
+    /// Keep shared programs in this folder, for short links
+    #[arg(long, value_name = "DIR")]
+    pub links: Option<PathBuf>,
+    /// With --listen: compile source code for others, too; it can read the files of this machine
+    #[arg(long)]
+    pub compile: bool,
 }
 
 /// Maximum number of connections, each with a thread: browsers open six for all pages of a host.
@@ -106,7 +117,7 @@ struct RequestState {
 }
 
 impl Engine {
-    fn start(budget: &Arc<Budget>) -> std::io::Result<Arc<Engine>> {
+    fn start(budget: &Arc<Budget>, compiler: Option<Arc<dyn Compiler>>) -> std::io::Result<Arc<Engine>> {
         let (sender, jobs) = channel::<Job>();
         let interrupt = Arc::new(AtomicBool::new(false));
         let engine = Arc::new(Engine {
@@ -119,6 +130,9 @@ impl Engine {
         let budget = budget.clone();
         std::thread::Builder::new().spawn(move || {
             let mut playground = Playground::with_budget(interrupt, budget);
+            if let Some(compiler) = compiler {
+                playground = playground.with_compiler(compiler);
+            }
             for job in jobs {
                 let begun = requests.upgrade().is_some_and(|engine| engine.start_request(job.number));
                 let text = match begun {
@@ -204,6 +218,8 @@ struct State {
     budget: Arc<Budget>,
     /// Names by which requests may address this server; `None` if it is open to others.
     hosts: Option<Vec<String>>,
+    compiler: Option<Arc<dyn Compiler>>,
+    links: Option<Links>,
 }
 
 /// Serves until it is interrupted.
@@ -214,8 +230,10 @@ pub fn run(args: &ServeArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
     };
     if !files.contains_key("index.html") {
         bail!(
-            "this binary has no page: build it with scripts/build-web.sh, and give its folder with --page web/page/dist \
-             (or build the binary with WAVESIM_PAGE=web/page/dist)"
+            "this binary has no page, as it was built without one. In a clone of its repository:\n  \
+             scripts/build-web.sh                     builds the page (--help: what it needs)\n  \
+             wavesim serve --page web/page/dist       serves it\n\
+             Binaries of releases have the page; WAVESIM_PAGE=web/page/dist cargo build builds one with it"
         );
     }
     let program = match &args.file {
@@ -229,7 +247,12 @@ pub fn run(args: &ServeArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
     let listener = TcpListener::bind(address).with_context(|| address.to_string())?;
     let port = listener.local_addr().map_or(args.port, |a| a.port());
     let local = args.listen.is_loopback();
-    let state = State::new(files, program, local.then(|| names(args.listen, port)));
+    let mut state = State::new(files, program, local.then(|| names(args.listen, port)));
+    // Sources can include any file that this process can read.
+    if local || args.compile {
+        state.compiler = Some(Arc::new(compiler::Installed));
+    }
+    state.links = args.links.as_deref().map(Links::open).transpose()?;
     if !local {
         emit("warning: everyone who can reach this address can run kernels on this machine");
     }
@@ -284,7 +307,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl State {
     fn new(files: BTreeMap<String, Vec<u8>>, program: String, hosts: Option<Vec<String>>) -> State {
         let budget = Arc::new(Budget::new(MEMORY));
-        State { files, program, sessions: Mutex::default(), working: AtomicUsize::new(0), budget, hosts }
+        State {
+            files,
+            program,
+            sessions: Mutex::default(),
+            working: AtomicUsize::new(0),
+            budget,
+            hosts,
+            compiler: None,
+            links: None,
+        }
     }
 
     fn connection(&self, connection: &Connection) -> std::io::Result<()> {
@@ -346,6 +378,17 @@ impl State {
                 }
                 Ok(Answer::text(200, ""))
             }
+            ("POST", "links") => {
+                let links = self.links.as_ref();
+                let links = links.ok_or_else(|| Answer::text(404, "this server keeps no links"))?;
+                let length = head.length(links::MAX_LINK)?;
+                reader.get_mut().restart(http::BODY_TIME);
+                links.keep(&head.body(reader, &mut connection.stream(), length)?)
+            }
+            ("GET", path) if path.starts_with("links/") => Ok(match &self.links {
+                Some(links) => links.get(&path["links/".len()..]),
+                None => Answer::text(404, "this server keeps no links"),
+            }),
             ("GET", "program") => Ok(Answer::new(200, "application/json", self.program.clone())),
             ("GET", path) => Ok(self.file(if path.is_empty() { "index.html" } else { path })),
             _ => Err(Answer::text(405, "this server knows GET, and POST of requests")),
@@ -397,7 +440,10 @@ impl State {
             _ => "application/octet-stream",
         };
         if path == "index.html" {
-            let mark = "<head>\n    <meta name=\"wavesim-engine\" content=\"native\" />";
+            let mark = match self.links {
+                Some(_) => "<head>\n    <meta name=\"wavesim-engine\" content=\"native\" data-links=\"\" />",
+                None => "<head>\n    <meta name=\"wavesim-engine\" content=\"native\" />",
+            };
             let page = String::from_utf8_lossy(bytes).replacen("<head>", mark, 1);
             return Answer::new(200, kind, page);
         }
@@ -409,7 +455,7 @@ impl State {
         let mut sessions = lock(&self.sessions);
         let engine = match sessions.iter().position(|s| s.0 == name) {
             Some(at) => sessions.remove(at).1,
-            None => Engine::start(&self.budget)
+            None => Engine::start(&self.budget, self.compiler.clone())
                 .map_err(|e| Answer::text(503, format!("this server cannot start an engine: {e}")))?,
         };
         if sessions.len() >= MAX_SESSIONS {
@@ -479,7 +525,7 @@ mod tests {
             "program": {"text": "---\nlocal = 32, 1, 1\n---\nloop:\n  s_branch loop\n"},
         });
         let budget = Arc::default();
-        let (one, two) = (Engine::start(&budget).unwrap(), Engine::start(&budget).unwrap());
+        let (one, two) = (Engine::start(&budget, None).unwrap(), Engine::start(&budget, None).unwrap());
         let limit = Duration::from_secs(60);
         std::thread::scope(|scope| {
             let running = scope.spawn(|| one.answer(1, run.to_string(), limit));
@@ -536,7 +582,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_over_all_pages() {
         let budget = Arc::new(Budget::new(400 << 20));
-        let engines: Vec<_> = (0..6).map(|_| Engine::start(&budget).unwrap()).collect();
+        let engines: Vec<_> = (0..6).map(|_| Engine::start(&budget, None).unwrap()).collect();
         let limit = Duration::from_millis(1500);
         let answers: Vec<String> = std::thread::scope(|scope| {
             let started = |engine| scope.spawn(move || Engine::answer(engine, 1, endless(), limit));

@@ -26,7 +26,8 @@ fn server(args: &str, files: u32, before: &str) -> Server {
     let mut process = Command::new("sh").args(["-c", &script]).stderr(Stdio::piped()).spawn().unwrap();
     let mut messages = BufReader::new(process.stderr.take().unwrap());
     let mut line = String::new();
-    messages.read_line(&mut line).unwrap();
+    // A warning may come first.
+    while !line.contains(before) && messages.read_line(&mut line).unwrap() > 0 {}
     let address = line.split(before).nth(1).unwrap_or_else(|| panic!("{line}"));
     let address = address.split_whitespace().next().unwrap().to_string();
     // Later messages must not block the server.
@@ -157,10 +158,14 @@ fn messages_that_wait_are_bounded() {
 }
 
 fn playground(name: &str, files: u32) -> Server {
+    playground_with(name, files, "")
+}
+
+fn playground_with(name: &str, files: u32, args: &str) -> Server {
     let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("page-{name}"));
     std::fs::create_dir_all(&page).unwrap();
     std::fs::write(page.join("index.html"), "<html><head></head></html>").unwrap();
-    server(&format!("serve --page '{}' --port 0", page.display()), files, "http://").trimmed()
+    server(&format!("serve --page '{}' --port 0 {args}", page.display()), files, "http://").trimmed()
 }
 
 impl Server {
@@ -171,13 +176,15 @@ impl Server {
 
     /// Sends a request of the page and returns the whole answer.
     fn request(&self, session: &str, body: &str) -> String {
+        self.http(&format!("POST /api?session={session}&request=1&limit=3000"), body)
+    }
+
+    /// Sends a request of HTTP and returns the whole answer.
+    fn http(&self, first: &str, body: &str) -> String {
         let mut stream = connect(&self.address);
-        let sent = write!(
-            stream,
-            "POST /api?session={session}&request=1&limit=3000 HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n{body}",
-            self.address,
-            body.len()
-        );
+        let (host, length) = (&self.address, body.len());
+        let sent =
+            write!(stream, "{first} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n{body}");
         // The server may refuse a request before it has been sent.
         let _ = sent;
         read_until(&mut stream, "never")
@@ -225,4 +232,58 @@ fn requests_share_a_bound_of_memory() {
     let peak = peak.and_then(|n| n.split_whitespace().next()?.parse::<u64>().ok());
     assert!(peak.is_none_or(|n| n < 1_200_000), "{peak:?} kB");
     assert!(server.request("later", NAMES).contains("v_add_f32"));
+}
+
+#[test]
+fn short_links_name_programs_by_their_hash() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("short-links");
+    let _ = std::fs::remove_dir_all(&folder);
+    let server = playground_with("links", 1000, &format!("--links '{}'", folder.display()));
+    let kept = server.http("POST /links", "AAAA");
+    assert!(kept.ends_with("\r\n\r\n63c1dd951ffedf6f7fd9"), "{kept}");
+    assert!(server.http("GET /links/63c1dd951ffedf6f7fd9", "").ends_with("\r\n\r\nAAAA"));
+    // A host of static files can serve the folder, too.
+    assert_eq!(std::fs::read(folder.join("63c1dd951ffedf6f7fd9")).unwrap(), b"AAAA");
+    std::fs::write(folder.join("secret"), "no").unwrap();
+    for name in ["secret", "../short-links/secret", "00000000000000000000", ""] {
+        assert!(server.http(&format!("GET /links/{name}"), "").contains(" 404 "), "{name}");
+    }
+    for body in ["", "<script>", &"A".repeat(300 << 10)] {
+        let answer = server.http("POST /links", body);
+        assert!(answer.contains(" 400 ") || answer.contains(" 413 "), "{answer}");
+    }
+    assert!(playground("no-links", 1000).http("POST /links", "AAAA").contains(" 404 "));
+}
+
+/// The page compiles source code on this machine, but not for others unless it is allowed.
+#[test]
+fn source_code_is_compiled_with_safe_options() {
+    let text = include_str!("../../../examples/axpy.cl");
+    let compile = |options: &str| {
+        let source =
+            serde_json::json!({"language": "opencl", "text": text, "arch": "rdna3", "options": options});
+        serde_json::json!({"op": "compile", "source": source}).to_string()
+    };
+    let refused = playground_with("others", 1000, "--listen 0.0.0.0").request("a", &compile(""));
+    assert!(refused.contains("compiling needs a server"), "{refused}");
+    let open = playground_with("open", 1000, "--listen 0.0.0.0 --compile");
+    if wavesim_clang::Clang::for_processor("gfx1100").is_err() {
+        eprintln!("skipped: no clang for gfx1100 is installed");
+        return;
+    }
+    let answer = open.request("a", &compile("-O1"));
+    let answer: serde_json::Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    let compiled = &answer["ok"];
+    assert_eq!(compiled["disassembly"]["kernels"][0]["name"], "axpy", "{answer}");
+    // The line of the addition, in the source.
+    let rows = compiled["disassembly"]["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row[1] == 4), "{rows:?}");
+    for options in ["-fplugin=x.so", "-o /tmp/x", "-Wl,-x", "@file", "-mllvm -debug"] {
+        let refused = open.request("a", &compile(options));
+        assert!(refused.contains("is not supported"), "{options}: {refused}");
+    }
+    let named = compile("").replace("\"options\":\"\"", "\"compiler\":\"sh\"");
+    assert!(open.request("a", &named).contains("no compiler `sh`"));
+    let listed = open.request("a", r#"{"op":"compilers","arch":"rdna4"}"#);
+    assert!(listed.contains("clang version"), "{listed}");
 }

@@ -20,6 +20,11 @@ impl Profile {
         Profile { counts: vec![0; n], lanes: vec![0; n], exec: 0 }
     }
 
+    /// Returns the number of active lanes of all executions, by instruction.
+    pub fn lanes(&self) -> &[u64] {
+        &self.lanes
+    }
+
     /// Returns the source with its counts; without source, the executed instructions by PC.
     pub fn listing(&self, program: &Program, source: Option<&str>) -> String {
         let total: u64 = self.counts.iter().sum();

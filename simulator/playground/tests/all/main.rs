@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use wavesim_playground::{Playground, program};
+use wavesim_isa::arch::Arch;
+use wavesim_playground::compile::{Compiled, Compiler, SourceCode};
+use wavesim_playground::{Playground, disassemble, program};
 
 const HEADER: &str =
     "---\narg_x: u32[4] = arange(4)\nout_y: u32[4]\nlocal = 4, 1, 1\nglobal = 1, 1, 1\n---\n";
@@ -73,7 +75,8 @@ fn statistics_count_lines_and_prints_are_shown() {
     let request =
         json!({"op": "run", "program": kernel(&text), "max_instructions": 10_000, "statistics": true});
     let result = once(&request).unwrap();
-    assert_eq!(result["statistics"]["lines"][0], json!([7, 1]));
+    assert_eq!(result["statistics"]["lines"][0], json!([7, 1, 4]));
+    assert_eq!(result["statistics"]["instructions"][1], json!([8, 1, 4]));
     assert!(result["printed"].as_str().unwrap().contains("v2"), "{}", result["printed"]);
 }
 
@@ -362,4 +365,66 @@ fn an_interrupt_ends_a_search_back() {
     flag.store(true, std::sync::atomic::Ordering::Relaxed);
     let answer = send(&mut page, &json!({"op": "command", "line": "last-write v1", "view": {}})).unwrap();
     assert!(answer["failed"].as_str().unwrap_or_default().contains("interrupted"), "{answer}");
+}
+
+/// A compiler without a compiler.
+#[derive(Debug)]
+struct Fixed;
+
+impl Compiler for Fixed {
+    fn compilers(&self, arch: Arch) -> Vec<(String, String)> {
+        vec![("fixed".to_string(), format!("1.0 for {}", arch.name()))]
+    }
+
+    fn compile(&self, source: &SourceCode, _: Arch, _: &AtomicBool) -> Result<Compiled, String> {
+        let bad = source.text.contains("bad");
+        let log = if bad { "kernel.cl:1:13: error: no\n" } else { "" };
+        Ok(Compiled { object: (!bad).then(|| compiled("neighbours.gfx1100.co")), log: log.to_string() })
+    }
+}
+
+/// A code object with debug information.
+fn compiled(name: &str) -> Vec<u8> {
+    let path = format!("{}/../../tests/filetests/check/objects/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn source_code_needs_a_compiler() {
+    let source = json!({"language": "opencl", "text": "kernel void bad() {}"});
+    let refused = once(&json!({"op": "compile", "source": source})).unwrap_err();
+    assert!(refused.contains("wavesim serve"), "{refused}");
+    assert_eq!(once(&json!({"op": "compilers"})).unwrap(), json!({"available": false, "compilers": []}));
+    let mut page = Playground::default().with_compiler(Arc::new(Fixed));
+    let listed = send(&mut page, &json!({"op": "compilers", "arch": "rdna4"})).unwrap();
+    assert_eq!(listed["compilers"], json!([{"name": "fixed", "version": "1.0 for rdna4"}]));
+    let answer = send(&mut page, &json!({"op": "compile", "source": source})).unwrap();
+    assert!(answer["object"].is_null() && answer["disassembly"].is_null(), "{answer}");
+    assert_eq!(underlined("kernel void bad() {}", &answer["diagnostics"][0]), "bad");
+}
+
+#[test]
+fn instructions_are_linked_to_lines_of_the_source() {
+    let bytes = compiled("neighbours.gfx1100.co");
+    let shown = disassemble::code(&bytes, None, Some("neighbours.cl")).unwrap();
+    let rows = shown["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), shown["listing"].as_str().unwrap().lines().count());
+    let line = |address: u64| rows.iter().find(|row| row[0] == json!(address)).unwrap()[1].clone();
+    assert_eq!((line(0x1640), line(0x1648)), (json!(3), json!(5)));
+    let other = disassemble::code(&bytes, None, Some("bours.cl")).unwrap();
+    assert!(other["rows"].as_array().unwrap().iter().all(|row| row[1].is_null()));
+    // Findings, too, are in lines of the source.
+    let mut page = Playground::default().with_compiler(Arc::new(Fixed));
+    let source = json!({"language": "opencl", "text": ""});
+    let object = send(&mut page, &json!({"op": "compile", "source": source})).unwrap()["object"].clone();
+    let mut program = json!({"name": "kernel.cl", "object": object, "source": "neighbours.cl", "args": ["x: f32[8]", "out_y: f32[8]"]});
+    let lines = |program: &Value| -> Vec<Value> {
+        let request =
+            json!({"op": "run", "program": program, "max_instructions": 10_000, "statistics": true});
+        let answer = once(&request).unwrap();
+        answer["statistics"]["lines"].as_array().unwrap().iter().map(|row| row[0].clone()).collect()
+    };
+    assert_eq!(lines(&program), [3, 5, 9, 10, 11]);
+    program["source"] = json!("other.cl");
+    assert_eq!(lines(&program), [0u32; 0]);
 }
