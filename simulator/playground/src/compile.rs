@@ -1,8 +1,9 @@
 //! Compilation of source code, by a compiler that the server has installed. A page without a server has none.
 
-use crate::diagnose::Text;
+use crate::diagnose::{Message, Text};
 use crate::disassemble;
 use crate::program::{arch, check_size, encode};
+use isa_spec::diag::Severity;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Debug;
@@ -118,8 +119,9 @@ fn diagnostics(log: &str, name: &str, text: &str) -> Vec<Value> {
     for line in log.lines() {
         let Some((line, column, severity, message)) = diagnostic(line, name) else { continue };
         if let Some(range) = place.word(line, column) {
-            let severity = if severity == "warning" { "warning" } else { "error" };
-            found.push(place.message(range.start, range.end, severity, message, None));
+            let severity = if severity == "warning" { Severity::Warning } else { Severity::Error };
+            let (from, to, text) = (range.start, range.end, message.to_string());
+            found.push(place.json(&Message { from, to, severity, text, help: None }));
         }
     }
     found.truncate(MAX_DIAGNOSTICS);

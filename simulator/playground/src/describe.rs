@@ -1,5 +1,6 @@
 //! Descriptions of instructions for the completion and documentation of an editor.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use wavesim_asm::describe;
@@ -32,16 +33,51 @@ pub fn names(arch: Arch) -> Result<Value, String> {
     }))
 }
 
-fn operation(arch: Arch, at: usize) -> Option<u16> {
+/// Returns the operation of an instruction, given by its index in the table, if it has semantics.
+pub fn operation(arch: Arch, at: usize) -> Option<u16> {
     let operation = isa::BY_ARCH[arch as usize][at];
     ((operation as usize) < isa::OPERATIONS.len()).then_some(operation)
 }
 
+/// The description of an instruction.
+#[derive(Debug, Clone, Serialize)]
+pub struct Description {
+    /// The name in lower case.
+    pub name: String,
+    /// The functional group (XML: `FunctionalGroup`).
+    pub group: &'static str,
+    /// Alternative names.
+    pub aliases: Vec<String>,
+    /// The explicit operands in assembly order, by their names in pseudocode.
+    pub syntax: String,
+    /// The encodings. Those with the same operands and fields are one form; the shortest come first.
+    pub forms: Vec<Form>,
+    /// The semantics, if there are any.
+    pub pseudocode: Option<String>,
+    /// File and line of the semantics.
+    pub place: Option<String>,
+    /// The reason why the instruction has no semantics.
+    pub unsupported: Option<&'static str>,
+}
+
+/// Encodings of an instruction with the same operands and fields.
+#[derive(Debug, Clone, Serialize)]
+pub struct Form {
+    /// A line about each operand.
+    pub operands: Vec<String>,
+    /// The fields with their bits.
+    pub fields: String,
+    /// Name, opcode and size of each encoding.
+    pub encodings: Vec<String>,
+}
+
 /// Returns the description of an instruction: its group, encodings with operands and fields, and pseudocode.
-pub fn instruction(arch: Arch, name: &str) -> Result<Value, String> {
+///
+/// # Errors
+/// The architecture has no such instruction; the message suggests a similar one.
+pub fn instruction(arch: Arch, name: &str) -> Result<Description, String> {
     let (_, at) = describe::find(&[arch], name)?[0];
     let inst = &arch.table().instructions[at];
-    // Forms with the same operands and fields are merged; the shortest come first.
     let mut forms: BTreeMap<(u16, Vec<String>, String), Vec<String>> = BTreeMap::new();
     for form in describe::instruction_forms(arch, at) {
         let operands = form.operands.iter().map(|o| {
@@ -59,27 +95,22 @@ pub fn instruction(arch: Arch, name: &str) -> Result<Value, String> {
             .or_default()
             .push(heading);
     }
-    let forms: Vec<Value> = forms
-        .into_iter()
-        .map(|((_, operands, fields), encodings)| {
-            json!({"operands": operands, "fields": fields, "encodings": encodings})
-        })
-        .collect();
+    let form = |((_, operands, fields), encodings)| Form { operands, fields, encodings };
     let operation = operation(arch, at);
     let info = operation.map(|number| &isa::OPERATIONS[number as usize]);
-    Ok(json!({
-        "name": inst.name.to_lowercase(),
-        "group": inst.group(),
-        "aliases": inst.aliases().iter().map(|a| a.to_lowercase()).collect::<Vec<_>>(),
-        "syntax": syntax(arch, inst.entries.0),
-        "forms": forms,
-        "pseudocode": operation.map(|number| describe::unindented(isa::text(number)).join("\n")),
-        "place": info.map(|i| format!("{}:{}", i.file, i.line)),
-        "unsupported": match info {
+    Ok(Description {
+        name: inst.name.to_lowercase(),
+        group: inst.group(),
+        aliases: inst.aliases().iter().map(|a| a.to_lowercase()).collect(),
+        syntax: syntax(arch, inst.entries.0),
+        forms: forms.into_iter().map(form).collect(),
+        pseudocode: operation.map(|number| describe::unindented(isa::text(number)).join("\n")),
+        place: info.map(|i| format!("{}:{}", i.file, i.line)),
+        unsupported: match info {
             Some(_) => None,
             None => isa::unsupported_reason(inst.name),
         },
-    }))
+    })
 }
 
 /// Returns the explicit operands of an entry in assembly order, by their names in pseudocode.

@@ -148,7 +148,10 @@ impl Playground {
         match request {
             Request::Architectures => Ok(describe::architectures()),
             Request::Names { arch } => describe::names(program::arch(&arch)?),
-            Request::Describe { arch, name } => describe::instruction(program::arch(&arch)?, &name),
+            Request::Describe { arch, name } => {
+                let description = describe::instruction(program::arch(&arch)?, &name)?;
+                serde_json::to_value(description).map_err(|e| e.to_string())
+            }
             Request::Diagnose { program } => diagnose::program(&program),
             Request::DiagnoseSemantics { text } => semantics::diagnose(&text),
             Request::Run { program, max_instructions, statistics } => {

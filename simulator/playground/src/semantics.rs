@@ -1,9 +1,9 @@
 //! User-defined pseudocode, which replaces the built-in semantics of instructions.
 
-use crate::diagnose::Text;
+use crate::diagnose::{Message, Text};
 use crate::program::check_size;
 use isa_spec::canonical;
-use isa_spec::diag::Severity;
+use isa_spec::diag::Diagnostic;
 use serde_json::{Value, json};
 use wavesim_machine::exec::overrides::{OverrideError, Overrides};
 use wavesim_machine::isa;
@@ -20,9 +20,16 @@ pub fn parse(text: &str) -> Result<Overrides, String> {
     }
 }
 
-/// Returns the diagnostics of pseudocode, and the instructions that it defines.
-pub fn diagnose(text: &str) -> Result<Value, String> {
-    check_size(text)?;
+/// The messages of pseudocode, and the instructions that it defines.
+pub struct Definitions {
+    /// Errors and warnings.
+    pub messages: Vec<Message>,
+    /// The names of instructions, in upper case and in order.
+    pub names: Vec<String>,
+}
+
+/// Checks pseudocode against the tables and the built-in functions.
+pub fn definitions(text: &str) -> Definitions {
     let loaded = isa::loaded();
     let mut sources = loaded.sources.clone();
     let file = sources.add(NAME, text);
@@ -31,21 +38,25 @@ pub fn diagnose(text: &str) -> Result<Value, String> {
     let mut names: Vec<String> = by_arch.iter().flat_map(|names| names.keys().cloned()).collect();
     names.sort_unstable();
     names.dedup();
+    let message = |d: &Diagnostic| {
+        let (from, to) = match d.span.file == file {
+            true => (d.span.start as usize, d.span.end as usize),
+            false => (0, 0),
+        };
+        let text = match d.label.is_empty() {
+            true => d.message.clone(),
+            false => format!("{}: {}", d.message, d.label),
+        };
+        Message { from, to, severity: d.severity, text, help: d.help.clone() }
+    };
+    Definitions { messages: diagnostics.iter().map(message).collect(), names }
+}
+
+/// Returns the diagnostics of pseudocode, and the instructions that it defines.
+pub fn diagnose(text: &str) -> Result<Value, String> {
+    check_size(text)?;
     let place = Text::new(text);
-    let list: Vec<Value> = diagnostics
-        .iter()
-        .map(|d| {
-            let (from, to) = match d.span.file == file {
-                true => (d.span.start as usize, d.span.end as usize),
-                false => (0, 0),
-            };
-            let message = match d.label.is_empty() {
-                true => d.message.clone(),
-                false => format!("{}: {}", d.message, d.label),
-            };
-            let severity = if d.severity == Severity::Error { "error" } else { "warning" };
-            place.message(from, to, severity, &message, d.help.as_deref())
-        })
-        .collect();
+    let Definitions { messages, names } = definitions(text);
+    let list: Vec<Value> = messages.iter().map(|message| place.json(message)).collect();
     Ok(json!({ "diagnostics": list, "names": names }))
 }

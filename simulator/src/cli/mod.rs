@@ -26,6 +26,8 @@ mod hip;
 mod input;
 mod isa;
 mod launch;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod observe;
 mod opencl;
 mod output;
@@ -91,6 +93,8 @@ pub enum Command {
     Check(check::CheckArgs),
     Debug(debug::DebugArgs),
     Dap(dap::DapArgs),
+    #[cfg(feature = "lsp")]
+    Lsp(lsp::LspArgs),
     #[cfg(feature = "tui")]
     Tui(tui::TuiArgs),
     Asm(asm::AsmArgs),
@@ -160,6 +164,8 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Check(args) => check::run(args, out),
         Command::Debug(args) => debug::run(args, out),
         Command::Dap(args) => dap::run(args),
+        #[cfg(feature = "lsp")]
+        Command::Lsp(args) => lsp::run(args),
         #[cfg(feature = "tui")]
         Command::Tui(args) => tui::run(args, out),
         Command::Asm(args) => asm::run(args, out),

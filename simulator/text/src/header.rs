@@ -66,8 +66,10 @@ impl Arg {
     }
 }
 
-const KEYS: [&str; 9] = ["local", "global", "cluster", "wave", "arch", "abi", "lds", "scratch", "const"];
-const FUNCTIONS: [&str; 5] = ["repeat", "arange", "rand", "file", "npy"];
+/// The keys of the header.
+pub const KEYS: [&str; 9] = ["local", "global", "cluster", "wave", "arch", "abi", "lds", "scratch", "const"];
+/// The functions that initialise arguments.
+pub const FUNCTIONS: [&str; 5] = ["repeat", "arange", "rand", "file", "npy"];
 
 /// Parses the header line by line; parsing continues after errors.
 pub struct HeaderParser<'a> {

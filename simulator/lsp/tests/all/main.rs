@@ -1,0 +1,5 @@
+//! Sessions with the language server, over a connection in memory.
+
+mod client;
+mod kernels;
+mod pseudocode;
