@@ -12,6 +12,13 @@ pub struct Decimal {
     odd: f64,
 }
 
+impl Decimal {
+    /// Returns the bits of the two numbers, which are the same for equal decimals only.
+    pub fn bits(&self) -> [u64; 2] {
+        [self.nearest.to_bits(), self.odd.to_bits()]
+    }
+}
+
 impl From<f64> for Decimal {
     fn from(value: f64) -> Decimal {
         Decimal { nearest: value, odd: value }

@@ -1,6 +1,7 @@
 //! Tests of the descriptions and of the language through the public interface, in one binary.
 
 mod arith;
+mod calls;
 mod eval;
 mod facts;
 mod isa_roles;

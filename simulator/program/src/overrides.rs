@@ -131,8 +131,8 @@ mod tests {
         assert_eq!(computed(), 1);
     }
 
-    /// Replacing all instructions costs as much as replacing one half and then the other, also if each body has an
-    /// error.
+    /// Replacing all instructions costs at most as much as replacing one half and then the other (whose functions both
+    /// check), also if each body has an error.
     #[test]
     fn the_work_is_proportional_to_the_file() {
         let work = |text: String| {
@@ -161,7 +161,10 @@ mod tests {
             expressions > 100_000 && first.min(second) > expressions / 10,
             "{first} + {second} = {expressions}"
         );
-        assert_eq!(expressions, first + second);
+        assert!(
+            expressions <= first + second && expressions > (first + second) * 9 / 10,
+            "{first} + {second}"
+        );
         let (of_wrong, errors) = work(wrong);
         assert!(errors > 1000 && of_wrong <= expressions, "{errors} errors after {of_wrong} expressions");
     }

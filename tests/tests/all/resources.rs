@@ -274,19 +274,25 @@ fn analysis_of_many_locals_is_bounded() {
 /// Function calls that expand exponentially are rejected quickly, even in thousands of instructions.
 #[test]
 fn expansion_is_bounded() {
-    let mut text = String::from("function f0(x) { return x + x; }\n");
-    for level in 1..30 {
-        text += &format!("function f{level}(x) {{ return f{}(x) + f{0}(x); }}\n", level - 1);
-    }
-    for at in 0..1000 {
-        text += &format!("instruction V_TEST_{at} {{ D0.u32 = f29(S0.u32); }}\n");
-    }
+    // Of one type; with an operand of the instruction; with another constant in each call.
+    let functions = [["x + x", "x", "x"], ["x + S1.u32", "x", "x"], ["x + S1.u32", "x * 2", "x * 2 + 1"]];
+    let texts = functions.map(|[lowest, first, second]| {
+        let mut text = format!("function f0(x) {{ return {lowest}; }}\n");
+        for level in 1..30 {
+            text +=
+                &format!("function f{level}(x) {{ return f{0}({first}) + f{0}({second}); }}\n", level - 1);
+        }
+        for at in 0..1000 {
+            text += &format!("instruction V_TEST_{at} {{ D0.u32 = 32'U(f29(1)) + f29(S0.u32); }}\n");
+        }
+        text
+    });
     let mut lambdas = String::from("instruction V_TEST { g0 = lambda(x) (x + x);\n");
     for level in 1..30 {
         lambdas += &format!("g{level} = lambda(x) (g{}(x) * g{0}(x));\n", level - 1);
     }
     lambdas += "D0.u32 = g29(S0.u32); }\n";
-    for text in [text, lambdas] {
+    for text in texts.into_iter().chain([lambdas]) {
         let start = processor_time();
         let mut sources = SourceMap::default();
         let file = sources.add("bomb.pcode", text);

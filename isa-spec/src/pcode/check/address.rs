@@ -1,5 +1,6 @@
 //! Checks addresses of memory accesses: expands `ADDR` and the address builtins for each address space.
 
+use super::call_body::Scope;
 use super::convert::constant;
 use super::place::local_name;
 use super::{Binding, Checker, R, TExpr};
@@ -29,7 +30,7 @@ impl<'a> Checker<'a> {
     /// the address, if any, and the constant in bytes. The range check of such an access covers the bytes
     /// accessed there (RDNA ISA manuals, *Range Checking*).
     fn offset_in_buffer(&self, space: Space, index: &'a ast::Expr) -> Option<(Option<&'a ast::Expr>, u128)> {
-        if space != Space::Buffer || self.sig.family != Family::Memory(Space::Buffer) {
+        if space != Space::Buffer || self.sig().family != Family::Memory(Space::Buffer) {
             return None;
         }
         match &index.kind {
@@ -69,9 +70,9 @@ impl<'a> Checker<'a> {
 
     /// Expands `ADDR`: calls the address function of this instruction's family.
     pub(super) fn effective_address(&mut self, span: Span) -> R<TExpr> {
-        let Family::Memory(space) = self.sig.family else { return self.unknown_name("ADDR", span) };
+        let Family::Memory(space) = self.sig().family else { return self.unknown_name("ADDR", span) };
         let name = match space {
-            _ if mnemonic::is_image(&self.sig.name) => "CalcImageAddr",
+            _ if mnemonic::is_image(&self.sig().name) => "CalcImageAddr",
             Space::Lds if self.adds_offsets() => "CalcDsBase",
             Space::Lds => "CalcDsAddr",
             Space::Global => "CalcGlobalAddr",
@@ -88,8 +89,8 @@ impl<'a> Checker<'a> {
             "CalcSmemAddr" => "CalcScaledSmemAddr",
             _ => name,
         };
-        if self.sig.offset_scale > 0 && scaled != name {
-            let bytes = constant(self.sig.offset_scale as u128, Ty::U(32), span);
+        if self.sig().offset_scale > 0 && scaled != name {
+            let bytes = constant(self.sig().offset_scale as u128, Ty::U(32), span);
             return self.computed_once(scaled, vec![TExpr { expr: bytes, lit: None }], scaled, span);
         }
         self.computed_once(name, Vec::new(), name, span)
@@ -97,6 +98,7 @@ impl<'a> Checker<'a> {
 
     /// Calls an address function at its first use in a body; later uses share the value.
     fn computed_once(&mut self, name: &str, args: Vec<TExpr>, key: &str, span: Span) -> R<TExpr> {
+        self.progress.depends_on(Scope::Call);
         let Some(function) = self.function(name) else {
             return self.error_help(
                 span,

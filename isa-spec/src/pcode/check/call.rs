@@ -1,5 +1,6 @@
 //! Checks calls of builtins, and expands calls of functions, lambdas and other instructions inline.
 
+use super::call_body::{Callee, Scope};
 use super::{Binding, CallResult, Checker, Frame, R, TExpr};
 use crate::diag::{Diagnostic, MAX_SHOWN, nearest};
 use crate::pcode::ast;
@@ -39,7 +40,7 @@ impl<'a> Checker<'a> {
         }
         // Scalar loads pasted from the manuals call the address function of another family.
         let text = match text {
-            "CalcGlobalAddr" | "CalcBufferAddr" if self.sig.family == Family::Memory(Space::Scalar) => {
+            "CalcGlobalAddr" | "CalcBufferAddr" if self.sig().family == Family::Memory(Space::Scalar) => {
                 "CalcSmemAddr"
             }
             "CalcDsAddr" if self.adds_offsets() => "CalcDsBase",
@@ -209,17 +210,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn enter(&mut self, name: &str, span: Span) -> R<()> {
-        if self.calls.iter().any(|c| c == name) {
-            return self.error(span, format!("`{name}` calls itself"));
-        }
-        if self.calls.len() > 32 {
-            return self.error(span, "calls are nested too deeply");
-        }
-        self.calls.push(name.to_string());
-        Ok(())
-    }
-
     fn expand(
         &mut self,
         name: &str,
@@ -271,7 +261,9 @@ impl<'a> Checker<'a> {
         let mut frame = Frame { result: Some(CallResult::default()), body, ..Frame::default() };
         if lambda && let Some(outer) = self.frames.last() {
             frame.lambdas = outer.lambdas.clone();
+            frame.scope = outer.scope;
         }
+        let mut arguments = Vec::new();
         for (parameter, value) in parameters.iter().zip(args) {
             let binding = match value {
                 Argument::Record(record) => Binding::Record(record),
@@ -280,52 +272,10 @@ impl<'a> Checker<'a> {
                     self.parameter(&parameter.text, value, at)
                 }
             };
-            frame.names.insert(parameter.text.clone(), binding);
+            frame.names.insert(parameter.text.clone(), binding.clone());
+            arguments.push(binding);
         }
-        self.enter(name, span)?;
-        self.frames.push(frame);
-        let result = self.call_body(body, name, span);
-        self.frames.pop();
-        self.calls.pop();
-        result
-    }
-
-    /// Expands a body. Most helpers are a single `return`, whose expression replaces the call; the statements
-    /// of longer bodies run before it.
-    fn call_body(&mut self, body: &'a [ast::Stmt], name: &str, span: Span) -> R<TExpr> {
-        let (last, before) = match body.split_last() {
-            Some((ast::Stmt { kind: ast::StmtKind::Return(Some(value)), .. }, before))
-                if !before.iter().any(has_return) =>
-            {
-                (Some(value), before)
-            }
-            _ => (None, body),
-        };
-        if last.is_none() && !tail_returns(body) {
-            return self.error_help(
-                span,
-                format!("`{name}` does not return a value on every path, or returns before its end"),
-                "put the return last in each branch",
-            );
-        }
-        self.stmts(before);
-        if let Some(value) = last {
-            return self.expr(value);
-        }
-        self.take_result(name, span)
-    }
-
-    fn take_result(&mut self, name: &str, span: Span) -> R<TExpr> {
-        let result = self.frames.last().and_then(|f| f.result.clone()).unwrap_or_default();
-        match (result.local, result.ty) {
-            (Some(id), Some(ty)) if result.returned => {
-                self.read_locals.insert(id);
-                Ok(TExpr::of(ExprKind::Local(id), ty, span))
-            }
-            // Errors in the body have been reported.
-            _ if !self.errors.is_empty() => Err(()),
-            _ => self.error(span, format!("`{name}` returns no value")),
-        }
+        self.expand_body(Callee { name, frame, arguments, span })?.ok_or(())
     }
 
     /// Binds an argument: a simple value directly, any other through a local.
@@ -359,6 +309,7 @@ impl<'a> Checker<'a> {
             body: &block.body,
             ..Frame::default()
         };
+        let mut arguments = Vec::new();
         for (at, arg) in args.iter().enumerate() {
             let value = self.expr(arg)?;
             let value = if value.lit.is_some() {
@@ -369,20 +320,15 @@ impl<'a> Checker<'a> {
             };
             let operand = format!("S{at}");
             let binding = self.parameter(&operand, value, arg.span);
-            frame.names.insert(operand, binding);
+            frame.names.insert(operand, binding.clone());
+            arguments.push(binding);
         }
-        self.enter(&name.to_uppercase(), span)?;
-        self.frames.push(frame);
-        self.stmts(&block.body);
-        let has_result = self.frames.last().and_then(|f| f.result.as_ref()).is_some_and(|r| r.returned);
-        let result = if has_result { self.take_result(name, span).map(Some) } else { Ok(None) };
-        self.frames.pop();
-        self.calls.pop();
-        result
+        self.expand_body(Callee { name: &name.to_uppercase(), frame, arguments, span })
     }
 
     /// Returns whether the body names an offset field: then the body itself adds the offset to the address.
     pub(super) fn adds_offsets(&self) -> bool {
+        self.progress.depends_on(Scope::Instruction);
         let Some(span) = self.body_span else { return false };
         let (tokens, _) = lex(span.file, self.sources.text(span), 0);
         tokens.iter().any(
@@ -408,7 +354,7 @@ fn sources_of(body: &[ast::Stmt]) -> usize {
     count
 }
 
-fn has_return(stmt: &ast::Stmt) -> bool {
+pub(super) fn has_return(stmt: &ast::Stmt) -> bool {
     match &stmt.kind {
         ast::StmtKind::Return(_) => true,
         ast::StmtKind::If { arms, otherwise } => {
@@ -421,7 +367,7 @@ fn has_return(stmt: &ast::Stmt) -> bool {
 }
 
 /// Returns whether every path ends in a return, and no statement follows a return.
-fn tail_returns(body: &[ast::Stmt]) -> bool {
+pub(super) fn tail_returns(body: &[ast::Stmt]) -> bool {
     let Some((last, before)) = body.split_last() else { return false };
     if before.iter().any(has_return) {
         return false;

@@ -70,6 +70,14 @@ pub(super) fn constant(bits: u128, ty: Ty, span: Span) -> Expr {
     Expr { kind: ExprKind::Const(bits & mask(ty.width())), ty, span }
 }
 
+/// Sets the span of a simple value, the argument of a call, to that of a use of the parameter.
+pub(super) fn respan(value: &mut Expr, span: Span) {
+    value.span = span;
+    if let ExprKind::Bits(inner) = &mut value.kind {
+        respan(inner, span);
+    }
+}
+
 /// Returns the common type of an operation on two types: for integers the wider width, unsigned if an operand
 /// of that width is unsigned.
 pub(super) fn common(a: Ty, b: Ty) -> Ty {

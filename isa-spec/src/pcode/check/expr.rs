@@ -1,6 +1,6 @@
 //! Checks expressions: resolves names, determines the type of each node, and inserts conversions.
 
-use super::convert::{constant, show};
+use super::convert::{constant, respan, show};
 use super::{Binding, Checker, R, TExpr};
 use crate::arith::decimal::Decimal;
 use crate::pcode::ast::{self, LiteralType};
@@ -13,7 +13,7 @@ impl<'a> Checker<'a> {
         let binding = self.frames.last()?.names.get(name)?.clone();
         match binding {
             Binding::Value(mut e) => {
-                e.expr.span = span;
+                respan(&mut e.expr, span);
                 Some(e)
             }
             Binding::Local(id) => {
@@ -32,7 +32,7 @@ impl<'a> Checker<'a> {
 
     pub(super) fn expr(&mut self, e: &'a ast::Expr) -> R<TExpr> {
         let span = e.span;
-        self.charge_budget(span)?;
+        self.count_expression(span)?;
         match &e.kind {
             ast::ExprKind::Paren(inner) => self.expr(inner),
             ast::ExprKind::Int { value, ty } => match ty {

@@ -29,10 +29,10 @@ impl<'a> Checker<'a> {
             "GLOBAL" => Ok(Some(Space::Global)),
             "BUFFER" => Ok(Some(Space::Buffer)),
             "DMEM" => Ok(Some(Space::Word)),
-            "MEM" => match self.sig.family {
+            "MEM" => match self.sig().family {
                 Family::Memory(space) => Ok(Some(space)),
-                _ if self.sig.permissive => Ok(Some(Space::Global)),
-                _ => self.error(span, format!("{} does not address memory", self.sig.name)),
+                _ if self.sig().permissive => Ok(Some(Space::Global)),
+                _ => self.error(span, format!("{} does not address memory", self.sig().name)),
             },
             _ => Ok(None),
         }
@@ -113,13 +113,13 @@ impl<'a> Checker<'a> {
     /// above.)
     pub(super) fn view_fits(&mut self, value: &TExpr, ty: Ty, span: Span) -> R<()> {
         let ExprKind::Operand(role) = value.expr.kind else { return Ok(()) };
-        if self.sig.permissive || !ty.is_float() || ty.width() <= self.operand_width(role) as u32 {
+        if self.sig().permissive || !ty.is_float() || ty.width() <= self.operand_width(role) as u32 {
             return Ok(());
         }
         let width = self.operand_width(role);
         self.error(
             span,
-            format!("{} bits are read from an operand that has {width} in {}", ty.width(), self.sig.name),
+            format!("{} bits are read from an operand that has {width} in {}", ty.width(), self.sig().name),
         )
     }
 

@@ -3,6 +3,7 @@
 
 mod address;
 mod call;
+mod call_body;
 mod convert;
 mod expr;
 mod index;
@@ -15,6 +16,7 @@ mod stmt;
 mod typed;
 mod width;
 
+use self::call_body::{Bodies, Progress, Scope, Shared};
 use super::ir::{
     Definition, DefinitionKind, Expr, Local, LocalId, Place, PlaceKind, Role, Semantics, Shape, Space, State,
     Stmt, Ty, Uses,
@@ -28,14 +30,6 @@ use crate::diag::Diagnostic;
 use crate::source::{SourceMap, Span};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Limit on the expressions of a body after expansion of its calls. The project's largest bodies have some
-/// thousand.
-const MAX_EXPRESSIONS: u32 = 200_000;
-
-/// The limit for bodies after one that has reached [`MAX_EXPRESSIONS`]. It bounds the time by the size of a
-/// file, rather than by the number of its instructions.
-const FEW_EXPRESSIONS: u32 = 2_000;
 
 /// A source of definitions that a [`Library`] itself does not have.
 pub trait Definitions {
@@ -51,10 +45,9 @@ pub trait Definitions {
 
 /// The definitions that bodies may call, besides builtins.
 pub struct Library<'a> {
-    /// Limit on the expressions of the next body.
-    budget: Cell<u32>,
     /// Expressions checked so far.
     expressions: Cell<u64>,
+    shared: Shared,
     fallback: Option<&'a dyn Definitions>,
     /// Functions by name, each with its architecture list.
     pub functions: BTreeMap<String, Vec<&'a ast::Function>>,
@@ -67,8 +60,8 @@ pub struct Library<'a> {
 impl Default for Library<'_> {
     fn default() -> Self {
         Library {
-            budget: Cell::new(MAX_EXPRESSIONS),
             expressions: Cell::new(0),
+            shared: Shared::default(),
             fallback: None,
             functions: BTreeMap::new(),
             records: BTreeMap::new(),
@@ -83,8 +76,8 @@ impl<'a> Library<'a> {
         Library { fallback: Some(definitions), ..Library::default() }
     }
 
-    /// Returns the number of expressions that have been checked with this library, those of expanded calls
-    /// included: a measure of the work that does not depend on the host.
+    /// Returns the number of expressions that have been checked with this library: a measure of the work that does not
+    /// depend on the host. Those of a function count once for each combination of argument types.
     pub fn expressions(&self) -> u64 {
         self.expressions.get()
     }
@@ -166,8 +159,9 @@ pub fn check(
         spans: Vec::new(),
         loops: Vec::new(),
         rounding: Rounding::Mode,
-        budget: library.budget.get(),
-        too_large: false,
+        bodies: Bodies::default(),
+        lambdas: 0,
+        progress: Progress::default(),
     };
     c.stmts(&block.body);
     let body = c.out.pop().unwrap_or_default();
@@ -274,6 +268,8 @@ struct Frame<'a> {
     body: &'a [ast::Stmt],
     names: BTreeMap<String, Binding>,
     lambdas: BTreeMap<String, &'a ast::Stmt>,
+    /// Number of the last declaration in `lambdas`, over all frames; 0 if there is none.
+    scope: u32,
     /// In an expanded call: the destination of `return` (or of D0).
     result: Option<CallResult>,
     /// The body is that of another instruction, whose operands are bound in `names`.
@@ -309,7 +305,7 @@ enum Lit {
 }
 
 /// The rounding mode of conversions in the statements being checked.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Rounding {
     Mode,
     /// After `ROUND_MODE = ROUND_TOWARD_ZERO`.
@@ -346,15 +342,16 @@ struct Checker<'a> {
     /// The enclosing loops with constant bounds: variable, first and last value.
     loops: Vec<(String, i128, i128)>,
     rounding: Rounding,
-    /// Remaining number of expressions that the body may have.
-    budget: u32,
-    /// The budget was exceeded, which has been reported.
-    too_large: bool,
+    /// The called bodies that have been checked, besides those of the library.
+    bodies: Bodies,
+    /// Number of lambdas declared so far.
+    lambdas: u32,
+    progress: Progress,
 }
 
 type R<T> = Result<T, ()>;
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
     fn error<T>(&mut self, span: Span, message: impl Into<String>) -> R<T> {
         self.errors.push(Diagnostic::error(span, message));
         Err(())
@@ -363,6 +360,12 @@ impl Checker<'_> {
     fn error_help<T>(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) -> R<T> {
         self.errors.push(Diagnostic::error(span, message).help(help));
         Err(())
+    }
+
+    /// Returns the operands of the instruction. What is checked then depends on them.
+    fn sig(&self) -> &'a InstrSig {
+        self.progress.depends_on(Scope::Instruction);
+        self.sig
     }
 
     fn emit(&mut self, stmt: Stmt) {
@@ -383,28 +386,6 @@ impl Checker<'_> {
         self.assigned_locals.insert(id);
         self.read_locals.insert(id);
         id
-    }
-
-    /// Counts an expression against the budget: calls are expanded inline, so a few lines can expand to
-    /// millions of expressions.
-    fn charge_budget(&mut self, span: Span) -> R<()> {
-        self.library.expressions.set(self.library.expressions.get() + 1);
-        match self.budget.checked_sub(1) {
-            Some(rest) => {
-                self.budget = rest;
-                Ok(())
-            }
-            None => {
-                self.library.budget.set(FEW_EXPRESSIONS);
-                if !std::mem::replace(&mut self.too_large, true) {
-                    let message = format!(
-                        "this body is too large when its calls are expanded: over {MAX_EXPRESSIONS} expressions"
-                    );
-                    return self.error_help(span, message, "functions and lambdas are expanded at each call");
-                }
-                Err(())
-            }
-        }
     }
 
     /// Reports locals that are never read, and locals that are read but never assigned.

@@ -95,9 +95,10 @@ impl Checker<'_> {
     /// Returns the operand that a name denotes in this instruction; `write` means as the target of an
     /// assignment.
     pub(super) fn operand_role(&self, name: &str, write: bool) -> Option<Role> {
-        let has = |role: Role| self.sig.permissive || self.sig.operands.contains_key(&role);
+        let has = |role: Role| self.sig().permissive || self.sig().operands.contains_key(&role);
         let writable = |role: Role| {
-            self.sig.permissive || self.sig.operands.get(&role).is_some_and(|o| o.output || role == Role::D0)
+            self.sig().permissive
+                || self.sig().operands.get(&role).is_some_and(|o| o.output || role == Role::D0)
         };
         let first = |roles: &[Role]| roles.iter().copied().find(|r| has(*r));
         match name {
@@ -129,7 +130,7 @@ impl Checker<'_> {
                 first(&[Role::SAddr])
             }
             "SOFFSET" | "sgpr_o" => first(&[Role::SOffset]),
-            "VCC" if self.sig.family == Family::Vector => first(&[Role::Vcc]),
+            "VCC" if self.sig().family == Family::Vector => first(&[Role::Vcc]),
             _ => None,
         }
     }
@@ -141,11 +142,11 @@ impl Checker<'_> {
     }
 
     pub(super) fn operand_width(&self, role: Role) -> u16 {
-        match self.sig.operands.get(&role) {
+        match self.sig().operands.get(&role) {
             Some(info) if role == Role::VAddr => info.width.max(64),
             Some(info) if role == Role::Vcc => info.width.max(64),
             // A scalar register is read as a whole, even if the operand is its low half.
-            Some(info) if self.sig.family == Family::Scalar => info.width.clamp(32, 128),
+            Some(info) if self.sig().family == Family::Scalar => info.width.clamp(32, 128),
             Some(info) => info.width.clamp(1, 128),
             None if role == Role::Vcc => 64,
             None => 128,
@@ -205,14 +206,15 @@ impl Checker<'_> {
         {
             return Ok(TExpr::of(ExprKind::OperandIndex(role), Ty::U(32), span));
         }
-        if name == "ADDR" && matches!(self.sig.family, Family::Memory(_)) {
+        if name == "ADDR" && matches!(self.sig().family, Family::Memory(_)) {
             return self.effective_address(span);
         }
         if let Some(role) = self.operand_role(name, false) {
             return Ok(self.operand(role, span));
         }
         // The source of SOPK instructions is their immediate.
-        if name == "S0" && self.sig.family == Family::Scalar && self.sig.operands.contains_key(&Role::Imm) {
+        if name == "S0" && self.sig().family == Family::Scalar && self.sig().operands.contains_key(&Role::Imm)
+        {
             return self.name_value("SIMM16", span);
         }
         if let Some((state, ty)) = Self::state(name) {
@@ -238,8 +240,11 @@ impl Checker<'_> {
             || (name.starts_with('S') && name.len() == 2 && name.as_bytes()[1].is_ascii_digit());
         let operands = self.operand_names();
         if operand_like {
-            let instruction =
-                if self.sig.name.is_empty() { "this instruction".to_string() } else { self.sig.name.clone() };
+            let instruction = if self.sig().name.is_empty() {
+                "this instruction".to_string()
+            } else {
+                self.sig().name.clone()
+            };
             let mut error = Diagnostic::error(span, format!("`{name}` is not an operand of {instruction}"))
                 .label(format!("operands are {}", operands.join(", ")));
             if let Some(near) = nearest(name, operands.iter().copied()) {
@@ -271,6 +276,6 @@ impl Checker<'_> {
         let mut roles = std::collections::BTreeSet::new();
         // List each operand under one name: `DATA` may be an alias of `D0`.
         let named = |n: &&str| self.operand_role(n, false).is_some_and(|role| roles.insert(role));
-        if self.sig.permissive { all.to_vec() } else { all.into_iter().filter(named).collect() }
+        if self.sig().permissive { all.to_vec() } else { all.into_iter().filter(named).collect() }
     }
 }

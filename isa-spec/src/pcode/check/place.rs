@@ -13,7 +13,7 @@ impl<'a> Checker<'a> {
     /// Checks a place; if `ty` is given, the value is stored as that type.
     pub(super) fn place(&mut self, e: &'a ast::Expr, ty: Option<Ty>) -> R<Place> {
         let span = e.span;
-        self.charge_budget(span)?;
+        self.count_expression(span)?;
         match &e.kind {
             ast::ExprKind::Paren(inner) => self.place(inner, ty),
             ast::ExprKind::View(inner, name) => {
@@ -126,26 +126,28 @@ impl<'a> Checker<'a> {
             Some(Binding::Record(_)) | None => {}
         }
         if let Some(role) = self.operand_role(name, true) {
-            let output = match self.sig.operands.get(&role) {
+            let output = match self.sig().operands.get(&role) {
                 Some(info) => info.output || matches!(role, Role::D0 | Role::D1),
                 None => true,
             };
             if !output && role != Role::Vcc {
-                return self
-                    .error(span, format!("`{name}` is an input of {}; it cannot be written", self.sig.name));
+                return self.error(
+                    span,
+                    format!("`{name}` is an input of {}; it cannot be written", self.sig().name),
+                );
             }
             let width = self.operand_width(role);
             // The whole 32-bit register can be assigned even if the result is narrower.
             if let Some(ty) = ty
                 && ty.width() > width.max(32) as u32
-                && !self.sig.permissive
+                && !self.sig().permissive
             {
                 return self.error(
                     span,
                     format!(
                         "{} bits are stored into `{name}`, which has {width} in {}",
                         ty.width(),
-                        self.sig.name
+                        self.sig().name
                     ),
                 );
             }
@@ -217,11 +219,11 @@ impl<'a> Checker<'a> {
         let ast::ExprKind::Name(name) = &base.kind else { return Ok(None) };
         let Some((first, last)) = self.range(lo) else { return Ok(None) };
         let Some(role @ Role::D0) = self.operand_role(name, true) else { return Ok(None) };
-        let Some(info) = self.sig.operands.get(&role) else { return Ok(None) };
+        let Some(info) = self.sig().operands.get(&role) else { return Ok(None) };
         if first != last || last < 128 || last + width as i128 > info.width as i128 {
             return Ok(None);
         }
-        if width != 32 || last % 32 != 0 || self.sig.family != Family::Memory(Space::Scalar) {
+        if width != 32 || last % 32 != 0 || self.sig().family != Family::Memory(Space::Scalar) {
             return self.error_help(
                 span,
                 "beyond bit 127 only whole registers can be assigned",

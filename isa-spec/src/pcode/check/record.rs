@@ -1,6 +1,6 @@
 //! Checks records: `V = NAME(bits)` gives the fields of a value names, and `V.field` reads one.
 
-use super::convert::constant;
+use super::convert::{constant, respan};
 use super::{Binding, Checker, R, TExpr};
 use crate::diag::{Diagnostic, nearest};
 use crate::pcode::ast;
@@ -13,11 +13,11 @@ const PART: u16 = 128;
 /// A name for a record: the layout, and the values that hold its bits, lowest first.
 #[derive(Clone)]
 pub(super) struct Bound {
-    name: String,
+    pub(super) name: String,
     width: u16,
     /// Names, highest and lowest bit.
     fields: Vec<(String, u16, u16)>,
-    parts: Vec<Expr>,
+    pub(super) parts: Vec<Expr>,
 }
 
 impl<'a> Checker<'a> {
@@ -179,7 +179,7 @@ fn bits_of(value: &Expr, low: u16, width: u16, span: Span) -> TExpr {
     if matches!(base.kind, ExprKind::Operand(_)) && low + width <= 64 {
         base.ty = Ty::B(64.min(base.ty.width() as u16));
     }
-    base.span = span;
+    respan(&mut base, span);
     let low = Box::new(constant(low.into(), Ty::U(32), span));
     TExpr::of(ExprKind::Slice { base: Box::new(base), lo: low }, Ty::U(width), span)
 }

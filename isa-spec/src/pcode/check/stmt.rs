@@ -166,7 +166,9 @@ impl<'a> Checker<'a> {
                 for parameter in parameters {
                     self.check_new_name(parameter)?;
                 }
+                self.lambdas += 1;
                 if let Some(frame) = self.frames.last_mut() {
+                    frame.scope = self.lambdas;
                     frame.lambdas.insert(name.text.clone(), stmt);
                 }
                 Ok(())
@@ -339,9 +341,9 @@ impl<'a> Checker<'a> {
     fn no_return(&self, place: &ast::Expr) -> bool {
         match local_name(place) {
             Some(("RETURN_DATA", _)) => {
-                matches!(self.sig.family, Family::Memory(_))
-                    && !self.sig.permissive
-                    && !self.sig.operands.contains_key(&Role::D0)
+                matches!(self.sig().family, Family::Memory(_))
+                    && !self.sig().permissive
+                    && !self.sig().operands.contains_key(&Role::D0)
             }
             _ => false,
         }

@@ -1,6 +1,7 @@
 //! Checks notation of the manuals that is not an ordinary expression: typed buffers, the rounding mode,
 //! exception flags, constants, sines.
 
+use super::call_body::Scope;
 use super::convert::{constant, float_bits, show};
 use super::{Checker, R, Rounding, TExpr};
 use crate::mnemonic;
@@ -46,6 +47,7 @@ impl<'a> Checker<'a> {
 
     /// Handles `ROUND_MODE = …`, which applies to later conversions that support this rounding.
     fn set_rounding(&mut self, value: &'a ast::Expr, span: Span) -> R<()> {
+        self.progress.depends_on(Scope::Call);
         if self.out.len() > 1 {
             return self.error(span, "`ROUND_MODE` can be set at the top level of a body only");
         }
@@ -114,6 +116,7 @@ impl<'a> Checker<'a> {
 
     /// Handles `MEM[TADDR.X] = ConvertToFormat(…)` together with the other components: stores one element.
     fn store_element(&mut self, span: Span) -> R<()> {
+        self.progress.depends_on(Scope::Call);
         if self.out.len() > 1 {
             return self.error(span, "an element is stored at the top level of a body only");
         }
@@ -187,7 +190,7 @@ impl<'a> Checker<'a> {
 
     /// Returns the format of the element, from the instruction or the descriptor.
     fn format(&mut self, span: Span) -> R<TExpr> {
-        if mnemonic::is_typed_buffer(&self.sig.name) {
+        if mnemonic::is_typed_buffer(&self.sig().name) {
             return self.name_value("FORMAT", span);
         }
         self.library_call("descriptor_format", Vec::new(), span)
@@ -196,7 +199,7 @@ impl<'a> Checker<'a> {
     /// Returns the last argument of `buffer_place`: the format is the descriptor's (1) or the instruction's
     /// (2).
     fn format_kind(&self, span: Span) -> TExpr {
-        let kind = if mnemonic::is_typed_buffer(&self.sig.name) { 2 } else { 1 };
+        let kind = if mnemonic::is_typed_buffer(&self.sig().name) { 2 } else { 1 };
         TExpr { expr: constant(kind, Ty::U(32), span), lit: None }
     }
 
