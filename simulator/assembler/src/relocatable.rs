@@ -5,11 +5,12 @@ use super::descriptor::ENTRY_OFFSET;
 use super::link::{Half, SPECIFIERS, Specifier};
 use super::object::{file_header, flags_of, note};
 use super::program::{
-    Definition, LineError, Memory, Pending, PendingKind, Program, SectionAddresses, Values,
+    Definition, LineError, Memory, Pending, PendingKind, Program, Section, SectionAddresses, Values,
 };
 use super::relocation::kind;
 use object::elf;
-use object::write::elf::{Rel, SectionHeader, Sym, Writer};
+use object::write::StringId;
+use object::write::elf::{Rel, SectionHeader, SectionIndex, Sym, Writer};
 use std::collections::{BTreeSet, HashMap};
 use wavesim_asm::error::{AsmError, Span};
 use wavesim_asm::expr::Expr;
@@ -291,180 +292,284 @@ impl Specifier {
     }
 }
 
-/// Writes the program as a relocatable object.
-pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<LineError>> {
-    let note = note(program.metadata.as_deref())?;
-    let undefined = program.undefined_symbols();
-    let mut records = program.relocate(options)?;
-    records.sort_by_key(|r| (r.section, r.offset));
-    let bases: BTreeSet<usize> = records
-        .iter()
-        .filter_map(|r| match r.base {
+/// What is in the object, in the order of the file. Its writer borrows the names.
+struct Plan {
+    /// Sorted by section and offset.
+    records: Vec<Record>,
+    /// Sections that relocations refer to: each has a symbol.
+    bases: Vec<usize>,
+    /// Local symbols, then global and undefined ones: ELF requires this order.
+    symbols: Vec<String>,
+    /// The number of local symbols.
+    locals: usize,
+    section_names: Vec<String>,
+    /// Sections with relocations, and the names of the sections that hold them.
+    relocated: Vec<(usize, String)>,
+    note: Vec<u8>,
+}
+
+impl Plan {
+    fn of(program: &mut Program, options: &Options) -> Result<Plan, Vec<LineError>> {
+        let note = note(program.metadata.as_deref())?;
+        let undefined = program.undefined_symbols();
+        let mut records = program.relocate(options)?;
+        records.sort_by_key(|r| (r.section, r.offset));
+        let section_of = |r: &Record| match r.base {
             Base::Section(section) => Some(section),
             Base::Symbol(_) => None,
-        })
-        .collect();
-    // Local symbols come first.
-    let named = |name: &&str| !name.starts_with(".L") && !name.contains('#');
-    let mut symbols: Vec<String> = program.labels().map(|l| l.0).filter(named).map(str::to_string).collect();
-    let used = records.iter().filter_map(|r| match &r.base {
-        Base::Symbol(name) if program.label(name).is_none() || !named(&name.as_str()) => Some(name.clone()),
-        _ => None,
-    });
-    let foreign: BTreeSet<String> = undefined.into_iter().chain(used).collect();
-    symbols.extend(foreign);
-    symbols.sort_by_key(|name| !program.is_local(name));
-    let locals = symbols.iter().filter(|name| program.is_local(name)).count();
-    let first_named = 1 + bases.len();
-    let section_numbers: HashMap<usize, usize> = bases.iter().enumerate().map(|(n, s)| (*s, 1 + n)).collect();
-    let symbol_numbers: HashMap<&str, usize> =
-        symbols.iter().enumerate().map(|(n, name)| (name.as_str(), first_named + n)).collect();
-    let index_of = |base: &Base| match base {
-        Base::Section(section) => section_numbers[section],
-        Base::Symbol(name) => symbol_numbers[name.as_str()],
-    };
-    // The records are sorted by section.
-    let of_section = |section: usize| {
-        let first = records.partition_point(|r| r.section < section);
-        let end = records.partition_point(|r| r.section <= section);
-        &records[first..end]
-    };
+        };
+        let bases: BTreeSet<usize> = records.iter().filter_map(section_of).collect();
+        let named = |name: &&str| !name.starts_with(".L") && !name.contains('#');
+        let mut symbols: Vec<String> =
+            program.labels().map(|l| l.0).filter(named).map(str::to_string).collect();
+        let used = records.iter().filter_map(|r| match &r.base {
+            Base::Symbol(name) if program.label(name).is_none() || !named(&name.as_str()) => {
+                Some(name.clone())
+            }
+            _ => None,
+        });
+        let foreign: BTreeSet<String> = undefined.into_iter().chain(used).collect();
+        symbols.extend(foreign);
+        symbols.sort_by_key(|name| !program.is_local(name));
+        let locals = symbols.iter().filter(|name| program.is_local(name)).count();
+        let section_names: Vec<String> = program.sections.iter().map(|s| s.name.clone()).collect();
+        let sections: BTreeSet<usize> = records.iter().map(|r| r.section).collect();
+        let with_name = |section: usize| (section, format!(".rela{}", section_names[section]));
+        let relocated = sections.into_iter().map(with_name).collect();
+        let bases = bases.into_iter().collect();
+        Ok(Plan { records, bases, symbols, locals, section_names, relocated, note })
+    }
 
-    let section_names: Vec<String> = program.sections.iter().map(|s| s.name.clone()).collect();
-    let relocated: Vec<usize> =
-        (0..section_names.len()).filter(|section| !of_section(*section).is_empty()).collect();
-    let rela_names: Vec<String> = relocated.iter().map(|s| format!(".rela{}", section_names[*s])).collect();
-    let mut bytes = Vec::new();
-    let mut w = Writer::new(object::Endianness::Little, true, &mut bytes);
-    w.reserve_null_section_index();
-    let indices: Vec<_> = section_names
-        .iter()
-        .map(|name| (w.add_section_name(name.as_bytes()), w.reserve_section_index()))
-        .collect();
-    let rela_ids: Vec<_> = rela_names
-        .iter()
-        .map(|name| {
+    /// The number of the first symbol with a name.
+    fn first_named(&self) -> usize {
+        1 + self.bases.len()
+    }
+
+    /// The relocations of a section.
+    fn of_section(&self, section: usize) -> &[Record] {
+        let first = self.records.partition_point(|r| r.section < section);
+        let end = self.records.partition_point(|r| r.section <= section);
+        &self.records[first..end]
+    }
+}
+
+/// The numbers of sections, symbols and strings.
+struct Indices<'p> {
+    sections: Vec<(StringId, SectionIndex)>,
+    relocation_names: Vec<StringId>,
+    note_name: Option<StringId>,
+    symtab: SectionIndex,
+    symbol_names: Vec<StringId>,
+    /// The symbols of sections, and those with names.
+    section_symbols: HashMap<usize, usize>,
+    symbols: HashMap<&'p str, usize>,
+}
+
+impl<'p> Indices<'p> {
+    fn reserve(w: &mut Writer<'p>, program: &Program, plan: &'p Plan) -> Indices<'p> {
+        w.reserve_null_section_index();
+        let sections: Vec<_> = plan
+            .section_names
+            .iter()
+            .map(|name| (w.add_section_name(name.as_bytes()), w.reserve_section_index()))
+            .collect();
+        let relocation_names = plan
+            .relocated
+            .iter()
+            .map(|(_, name)| {
+                w.reserve_section_index();
+                w.add_section_name(name.as_bytes())
+            })
+            .collect();
+        let note_name = (!plan.note.is_empty()).then(|| {
             w.reserve_section_index();
-            w.add_section_name(name.as_bytes())
-        })
-        .collect();
-    let note_id = (!note.is_empty()).then(|| {
-        w.reserve_section_index();
-        w.add_section_name(b".note")
-    });
-    let symtab = w.reserve_symtab_section_index();
-    w.reserve_strtab_section_index();
-    w.reserve_shstrtab_section_index();
-    let symbol_ids: Vec<_> = symbols.iter().map(|name| w.add_string(name.as_bytes())).collect();
-    w.require_strtab();
-    w.reserve_null_symbol_index();
-    for section in &bases {
-        w.reserve_symbol_index(Some(indices[*section].1));
-    }
-    for name in &symbols {
-        w.reserve_symbol_index(program.label(name).map(|l| indices[l.0].1));
+            w.add_section_name(b".note")
+        });
+        let symtab = w.reserve_symtab_section_index();
+        w.reserve_strtab_section_index();
+        w.reserve_shstrtab_section_index();
+        let symbol_names = plan.symbols.iter().map(|name| w.add_string(name.as_bytes())).collect();
+        w.require_strtab();
+        w.reserve_null_symbol_index();
+        for section in &plan.bases {
+            w.reserve_symbol_index(Some(sections[*section].1));
+        }
+        for name in &plan.symbols {
+            w.reserve_symbol_index(program.label(name).map(|l| sections[l.0].1));
+        }
+        let section_symbols =
+            plan.bases.iter().zip(1..).map(|(section, number)| (*section, number)).collect();
+        let symbols = plan.symbols.iter().map(String::as_str).zip(plan.first_named()..).collect();
+        Indices { sections, relocation_names, note_name, symtab, symbol_names, section_symbols, symbols }
     }
 
-    w.reserve_file_header();
-    let places: Vec<usize> =
-        program.sections.iter().map(|s| w.reserve(s.bytes.len(), s.align.max(1) as usize)).collect();
-    let rela_places: Vec<usize> =
-        relocated.iter().map(|section| w.reserve(of_section(*section).len() * RELA, 8)).collect();
-    let note_at = w.reserve(note.len(), 4);
-    w.reserve_symtab();
-    w.reserve_strtab();
-    w.reserve_shstrtab();
-    w.reserve_section_headers();
-
-    w.write_file_header(&file_header(program, options, elf::ET_REL))
-        .map_err(|e| vec![LineError::whole(e.to_string())])?;
-    for (section, place) in program.sections.iter().zip(&places) {
-        w.pad_until(*place);
-        w.write(&section.bytes);
-    }
-    for (section, place) in relocated.iter().zip(&rela_places) {
-        w.pad_until(*place);
-        for r in of_section(*section) {
-            w.write_relocation(
-                true,
-                &Rel {
-                    r_offset: r.offset,
-                    r_sym: index_of(&r.base) as u32,
-                    r_type: r.kind,
-                    r_addend: r.addend,
-                },
-            );
+    fn symbol(&self, base: &Base) -> usize {
+        match base {
+            Base::Section(section) => self.section_symbols[section],
+            Base::Symbol(name) => self.symbols[name.as_str()],
         }
     }
-    w.pad_until(note_at);
-    w.write(&note);
-    w.write_null_symbol();
-    for section in &bases {
-        w.write_symbol(&Sym {
+}
+
+/// Where the parts of the file are.
+struct Offsets {
+    sections: Vec<usize>,
+    relocations: Vec<usize>,
+    note: usize,
+}
+
+impl Offsets {
+    /// Reserves the parts in the order of the file.
+    fn reserve(w: &mut Writer, program: &Program, plan: &Plan) -> Offsets {
+        w.reserve_file_header();
+        let of_section = |s: &Section| (s.bytes.len(), s.align.max(1) as usize);
+        let sections =
+            program.sections.iter().map(of_section).map(|(size, align)| w.reserve(size, align)).collect();
+        let sizes = plan.relocated.iter().map(|(section, _)| plan.of_section(*section).len() * RELA);
+        let relocations = sizes.map(|size| w.reserve(size, 8)).collect();
+        let note = w.reserve(plan.note.len(), 4);
+        w.reserve_symtab();
+        w.reserve_strtab();
+        w.reserve_shstrtab();
+        w.reserve_section_headers();
+        Offsets { sections, relocations, note }
+    }
+}
+
+/// Writes the program as a relocatable object.
+pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<LineError>> {
+    let plan = Plan::of(program, options)?;
+    let mut bytes = Vec::new();
+    let mut w = Writer::new(object::Endianness::Little, true, &mut bytes);
+    let indices = Indices::reserve(&mut w, program, &plan);
+    let offsets = Offsets::reserve(&mut w, program, &plan);
+    w.write_file_header(&file_header(program, options, elf::ET_REL))
+        .map_err(|e| vec![LineError::whole(e.to_string())])?;
+    let file = Parts { program, plan: &plan, indices, offsets };
+    // In the order in which space was reserved.
+    file.contents(&mut w);
+    file.symbols(&mut w);
+    file.section_headers(&mut w);
+    Ok(bytes)
+}
+
+/// The parts of an object. Each method writes some of them.
+struct Parts<'p> {
+    program: &'p Program,
+    plan: &'p Plan,
+    indices: Indices<'p>,
+    offsets: Offsets,
+}
+
+impl Parts<'_> {
+    /// Writes the sections, their relocations, and the note.
+    fn contents(&self, w: &mut Writer) {
+        for (section, offset) in self.program.sections.iter().zip(&self.offsets.sections) {
+            w.pad_until(*offset);
+            w.write(&section.bytes);
+        }
+        for ((section, _), offset) in self.plan.relocated.iter().zip(&self.offsets.relocations) {
+            w.pad_until(*offset);
+            for r in self.plan.of_section(*section) {
+                let r_sym = self.indices.symbol(&r.base) as u32;
+                let relocation = Rel { r_offset: r.offset, r_sym, r_type: r.kind, r_addend: r.addend };
+                w.write_relocation(true, &relocation);
+            }
+        }
+        w.pad_until(self.offsets.note);
+        w.write(&self.plan.note);
+    }
+
+    fn symbols(&self, w: &mut Writer) {
+        w.write_null_symbol();
+        let of_section = |section: usize| Sym {
             name: None,
-            section: Some(indices[*section].1),
+            section: Some(self.indices.sections[section].1),
             st_info: elf::STB_LOCAL << 4 | elf::STT_SECTION,
             st_other: elf::STV_DEFAULT,
             st_shndx: 0,
             st_value: 0,
             st_size: 0,
-        });
+        };
+        for section in &self.plan.bases {
+            w.write_symbol(&of_section(*section));
+        }
+        for (name, id) in self.plan.symbols.iter().zip(&self.indices.symbol_names) {
+            w.write_symbol(&self.symbol(name, *id));
+        }
+        w.write_strtab();
+        w.write_shstrtab();
     }
-    for (name, id) in symbols.iter().zip(&symbol_ids) {
-        let (st_info, visibility) = flags_of(program, name, !program.is_local(name));
+
+    fn symbol(&self, name: &str, id: StringId) -> Sym {
+        let (st_info, visibility) = flags_of(self.program, name, !self.program.is_local(name));
         // As in LLVM, the code of a kernel is not preemptible.
-        let kernel = visibility == elf::STV_DEFAULT && program.kernels().any(|k| k == name);
-        let st_other = if kernel { elf::STV_PROTECTED } else { visibility };
-        let label = program.label(name);
-        w.write_symbol(&Sym {
-            name: Some(*id),
-            section: label.map(|l| indices[l.0].1),
+        let kernel = visibility == elf::STV_DEFAULT && self.program.kernels().any(|k| k == name);
+        let label = self.program.label(name);
+        Sym {
+            name: Some(id),
+            section: label.map(|l| self.indices.sections[l.0].1),
             st_info,
-            st_other,
+            st_other: if kernel { elf::STV_PROTECTED } else { visibility },
             st_shndx: 0,
             st_value: label.map_or(0, |l| l.1),
-            st_size: program.size_of(name),
-        });
+            st_size: self.program.size_of(name),
+        }
     }
-    w.write_strtab();
-    w.write_shstrtab();
-    w.write_null_section_header();
-    let plain = |name, sh_type, flags: u32, at: usize, size: usize, align: u64| SectionHeader {
+
+    fn section_headers(&self, w: &mut Writer) {
+        let (plan, indices, offsets) = (self.plan, &self.indices, &self.offsets);
+        w.write_null_section_header();
+        for ((section, (name, _)), offset) in
+            self.program.sections.iter().zip(&indices.sections).zip(&offsets.sections)
+        {
+            let flags = match section.memory {
+                Memory::ReadOnly => elf::SHF_ALLOC,
+                Memory::Code => elf::SHF_ALLOC | elf::SHF_EXECINSTR,
+                Memory::Writable => elf::SHF_ALLOC | elf::SHF_WRITE,
+                Memory::None => 0,
+            };
+            let (size, align) = (section.bytes.len(), section.align.max(1));
+            w.write_section_header(&header(*name, elf::SHT_PROGBITS, flags, *offset, size, align));
+        }
+        let names = indices.relocation_names.iter().zip(&offsets.relocations);
+        for ((section, _), (name, offset)) in plan.relocated.iter().zip(names) {
+            let size = plan.of_section(*section).len() * RELA;
+            w.write_section_header(&SectionHeader {
+                sh_link: indices.symtab.0,
+                sh_info: indices.sections[*section].1.0,
+                sh_entsize: RELA as u64,
+                ..header(*name, elf::SHT_RELA, elf::SHF_INFO_LINK, *offset, size, 8)
+            });
+        }
+        if let Some(name) = indices.note_name {
+            w.write_section_header(&header(
+                name,
+                elf::SHT_NOTE,
+                elf::SHF_ALLOC,
+                offsets.note,
+                plan.note.len(),
+                4,
+            ));
+        }
+        w.write_symtab_section_header((plan.first_named() + plan.locals) as u32);
+        w.write_strtab_section_header();
+        w.write_shstrtab_section_header();
+    }
+}
+
+/// The header of a section that refers to no other one.
+fn header(name: StringId, sh_type: u32, flags: u32, offset: usize, size: usize, align: u64) -> SectionHeader {
+    SectionHeader {
         name: Some(name),
         sh_type,
         sh_flags: flags as u64,
         sh_addr: 0,
-        sh_offset: at as u64,
+        sh_offset: offset as u64,
         sh_size: size as u64,
         sh_link: 0,
         sh_info: 0,
         sh_addralign: align,
         sh_entsize: 0,
-    };
-    for ((section, (name, _)), place) in program.sections.iter().zip(&indices).zip(&places) {
-        let flags = match section.memory {
-            Memory::ReadOnly => elf::SHF_ALLOC,
-            Memory::Code => elf::SHF_ALLOC | elf::SHF_EXECINSTR,
-            Memory::Writable => elf::SHF_ALLOC | elf::SHF_WRITE,
-            Memory::None => 0,
-        };
-        let (size, align) = (section.bytes.len(), section.align.max(1));
-        w.write_section_header(&plain(*name, elf::SHT_PROGBITS, flags, *place, size, align));
     }
-    for ((section, name), place) in relocated.iter().zip(&rela_ids).zip(&rela_places) {
-        let size = of_section(*section).len() * RELA;
-        w.write_section_header(&SectionHeader {
-            sh_link: symtab.0,
-            sh_info: indices[*section].1.0,
-            sh_entsize: RELA as u64,
-            ..plain(*name, elf::SHT_RELA, elf::SHF_INFO_LINK, *place, size, 8)
-        });
-    }
-    if let Some(name) = note_id {
-        w.write_section_header(&plain(name, elf::SHT_NOTE, elf::SHF_ALLOC, note_at, note.len(), 4));
-    }
-    w.write_symtab_section_header((first_named + locals) as u32);
-    w.write_strtab_section_header();
-    w.write_shstrtab_section_header();
-    Ok(bytes)
 }

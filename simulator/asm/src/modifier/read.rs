@@ -1,6 +1,6 @@
 //! Parsing of modifiers: sets the fields that a modifier selects, and reports values out of range.
 
-use super::{Mod, PartsStyle, Style, ThKind};
+use super::{Mod, Part, PartsStyle, Style, ThKind};
 use crate::dialect::BOUND_CTRL_IS_FLAG;
 use crate::dialect::symbols::{
     ATOMIC_HINTS, DATA_FORMATS, DIMS, DPP, FORMATS, LOAD_HINTS, Movement, NUMBER_FORMATS, SCOPES, STORE_HINTS,
@@ -12,6 +12,15 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 
+/// Where a modifier is parsed: it, the fields of the instruction that it may set, and what its values depend on.
+struct Context<'m> {
+    modifier: &'m Modifier<'m>,
+    inst: &'m mut Inst,
+    options: &'m Options,
+    /// Number of sources of the instruction.
+    sources: u8,
+}
+
 impl Mod {
     /// Sets the fields of `inst` from the modifier `m`.
     pub fn apply(
@@ -21,84 +30,42 @@ impl Mod {
         options: &Options,
         sources: u8,
     ) -> Result<(), AsmError> {
-        let table = options.arch.table();
-        let fields = inst.encoding(table).fields;
-        let width = |f: u8| fields[f as usize].width();
-        let wrong = |what: &str| AsmError::new(m.value_span, format!("`{}:` takes {what}", m.name));
-        let int = |min: i64, max: i64| match &m.value {
-            ModifierValue::Int(v) if (min..=max).contains(v) => Ok(*v),
-            _ => Err(wrong(&format!("a number from {min} to {max}"))),
-        };
-        let mut set = |f: u8, value: i64| inst.fields[f as usize] = value as u32;
+        let mut c = Context { modifier: m, inst, options, sources };
         match self {
             Mod::Flag { field, .. } => match &m.value {
-                ModifierValue::None => set(*field, 1),
-                ModifierValue::No => set(*field, 0),
-                _ => return Err(wrong("no value")),
+                ModifierValue::None => c.set(*field, 1),
+                ModifierValue::No => c.set(*field, 0),
+                _ => return Err(c.wrong("no value")),
             },
-            Mod::Number { field, style: Style::Signed, .. } => {
-                let width = width(*field);
-                let value = int(-(1 << (width - 1)), (1 << (width - 1)) - 1)?;
-                set(*field, value & ((1 << width) - 1));
-            }
-            Mod::Number { name: "bound_ctrl", field, .. } if BOUND_CTRL_IS_FLAG.has(options.arch) => {
-                int(0, 1)?;
-                set(*field, 1);
-            }
-            Mod::Number { field, style, .. } => {
-                let sign = u32::from(*style == Style::Positive);
-                let value = int(0, (1 << (width(*field) - sign)) - 1)?;
-                set(*field, value);
-            }
+            Mod::Number { name, field, style } => c.number(name, *field, style)?,
             Mod::Offset16 { low, high, swizzle } => {
                 let value = match &m.value {
                     ModifierValue::Call(call) if *swizzle => {
                         swizzle::parse(call, m.value_span, options.arch)? as i64
                     }
-                    _ => int(0, 0xffff)?,
+                    _ => c.int(0, 0xffff)?,
                 };
-                set(*low, value & 0xff);
-                set(*high, value >> 8);
+                c.set(*low, value & 0xff);
+                c.set(*high, value >> 8);
             }
+            // A set takes `bits` of the 32 bits in each lane's register.
             Mod::IndexKey { field, bits } => {
-                // A set takes `bits` of the 32 bits in each lane's register.
-                let sets = 32 * options.wave / bits;
-                let value = int(0, sets as i64 - 1)?;
-                set(*field, value);
+                let value = c.int(0, (32 * options.wave / bits) as i64 - 1)?;
+                c.set(*field, value);
             }
-            Mod::Bits { field, sources: mask, dest, .. } => {
-                let bits = bit_list(m)?;
-                let limit = sources as usize + usize::from(*dest);
-                if bits.len() > limit.max(1) {
-                    return Err(wrong(&format!("a list of at most {limit} bits")));
-                }
-                // The destination's bit follows the bits of the existing sources, and is encoded as bit 3.
-                let value = bits
-                    .iter()
-                    .enumerate()
-                    .fold(0, |v, (at, bit)| v | bit << if *dest && at == sources as usize { 3 } else { at });
-                if value & 7 & !(*mask as i64) != 0 {
-                    let own = |at: &u8| mask >> at & 1 != 0;
-                    let which: Vec<String> = (0..3).filter(own).map(|at| (at + 1).to_string()).collect();
-                    return Err(wrong(&format!("bits of source {} only", which.join(" and "))));
-                }
-                set(*field, value);
-            }
+            Mod::Bits { field, sources, dest, .. } => c.bits(*field, *sources, *dest)?,
             Mod::Byte { field, bits } => {
-                let value = int(0, 3)?;
-                set(*field, (value & 1) << bits[0] | (value >> 1) << bits[1]);
+                let value = c.int(0, 3)?;
+                c.set(*field, (value & 1) << bits[0] | (value >> 1) << bits[1]);
             }
             Mod::OpSelHi { field, third, ones } => {
-                let mut bits = bit_list(m)?;
-                if bits.len() > 3 {
-                    return Err(wrong("a list of at most 3 bits"));
-                }
+                let mut bits = c.bit_list(3)?;
                 // Sources missing from the list select the low half; sources that the instruction does not
                 // have keep their default.
                 bits.resize(sources.clamp(1, 3) as usize, 0);
                 bits.resize(3, i64::from(*ones));
-                set(*field, bits[0] | bits[1] << 1);
-                set(*third, bits[2]);
+                c.set(*field, bits[0] | bits[1] << 1);
+                c.set(*third, bits[2]);
             }
             Mod::Omod { field } => {
                 let value = match (m.name, &m.value) {
@@ -106,91 +73,61 @@ impl Mod {
                     ("mul", ModifierValue::Int(2)) => 1,
                     ("mul", ModifierValue::Int(4)) => 2,
                     ("div", ModifierValue::Int(2)) => 3,
-                    ("mul", _) => return Err(wrong("1, 2 or 4")),
-                    _ => return Err(wrong("1 or 2")),
+                    ("mul", _) => return Err(c.wrong("1, 2 or 4")),
+                    _ => return Err(c.wrong("1 or 2")),
                 };
-                set(*field, value);
+                c.set(*field, value);
             }
             Mod::DppCtrl { field } => {
                 let value = dpp_ctrl(m, options.arch)?;
-                set(*field, value as i64);
+                c.set(*field, value as i64);
             }
-            Mod::Dpp8 { first } => {
-                let ModifierValue::List(list) = &m.value else { return Err(wrong("a list of 8 lanes")) };
-                if list.len() != 8 {
-                    return Err(wrong("a list of 8 lanes"));
-                }
-                for (at, lane) in list.iter().enumerate() {
-                    let ArgValue::Int(lane @ 0..=7) = lane else { return Err(wrong("lanes from 0 to 7")) };
-                    set(first + at as u8, *lane);
-                }
-            }
+            Mod::Dpp8 { first } => c.lanes(*first)?,
             Mod::Dpp8Fetch { source } => {
-                let value = int(0, 1)?;
-                set(*source, dpp::DPP8 as i64 + value);
+                let value = c.int(0, 1)?;
+                c.set(*source, dpp::DPP8 as i64 + value);
             }
             Mod::Format { field } => {
                 let value = format(m)?;
-                set(*field, value as i64);
+                c.set(*field, value as i64);
             }
             Mod::TwoFormats { data, number } => {
                 let value = two_formats(m)?;
-                set(*data, value.0 as i64);
-                set(*number, value.1 as i64);
+                c.set(*data, value.0 as i64);
+                c.set(*number, value.1 as i64);
             }
-            Mod::Parts { parts, style, .. } => {
-                let total: u8 = parts.iter().map(|part| part.bits).sum();
-                let mut value = match (style, &m.value) {
-                    (PartsStyle::Flag, ModifierValue::None) => 1,
-                    (PartsStyle::Flag, _) => return Err(wrong("no value")),
-                    (PartsStyle::Names(prefix, names), ModifierValue::Word(word)) => {
-                        let own = word.strip_prefix(prefix);
-                        let at = names.iter().position(|name| Some(*name) == own);
-                        at.ok_or_else(|| wrong(&format!("{prefix} and one of {}", names.join(", "))))? as u32
-                    }
-                    _ => int(0, (1 << total) - 1)? as u32,
-                };
-                for part in parts {
-                    let mask = (1 << part.bits) - 1;
-                    let field = &mut inst.fields[part.field as usize];
-                    *field = *field & !(mask << part.shift) | (value & mask) << part.shift;
-                    value >>= part.bits;
-                }
-            }
+            Mod::Parts { parts, style, .. } => c.parts(parts, style)?,
             Mod::ScaleBytes { field } => {
                 let bits = bit_list(m)?;
                 if bits.len() > 3 || bits.get(2) == Some(&1) {
-                    return Err(wrong("a list of two bits, and a third that is 0"));
+                    return Err(c.wrong("a list of two bits, and a third that is 0"));
                 }
-                set(*field, bits.iter().enumerate().fold(0, |v, (at, bit)| v | bit << at));
+                c.set(*field, bits_of(&bits));
             }
             Mod::Signs { field } => {
-                let bits = bit_list(m)?;
-                if bits.len() > 3 {
-                    return Err(wrong("a list of at most 3 bits"));
-                }
-                set(*field, bits.iter().enumerate().fold(0, |v, (at, bit)| v | bit << at));
+                let bits = c.bit_list(3)?;
+                c.set(*field, bits_of(&bits));
             }
             Mod::Dim { field } => {
-                let ModifierValue::Word(word) = &m.value else { return Err(wrong("a dimension")) };
+                let ModifierValue::Word(word) = &m.value else { return Err(c.wrong("a dimension")) };
                 let short = word.strip_prefix("SQ_RSRC_IMG_").unwrap_or(word);
-                let at = DIMS.iter().position(|d| *d == short);
-                let at = at.ok_or_else(|| wrong(&format!("one of {}", DIMS.join(", "))))?;
-                set(*field, at as i64);
+                let value = c.one_of(DIMS.iter().position(|d| *d == short), &DIMS)?;
+                c.set(*field, value);
             }
             Mod::Th { field, kind, .. } => {
                 let value = th(m, *kind)?;
-                if value >> width(*field) != 0 {
-                    return Err(wrong("a smaller hint in this encoding"));
+                if value >> c.width(*field) != 0 {
+                    return Err(c.wrong("a smaller hint in this encoding"));
                 }
-                inst.fields[*field as usize] = value;
+                c.set(*field, value as i64);
             }
             Mod::Select { field, names, .. } => {
                 let value = match &m.value {
                     ModifierValue::Word(word) => names.iter().position(|name| name == word),
                     _ => None,
                 };
-                set(*field, value.ok_or_else(|| wrong(&format!("one of {}", names.join(", "))))? as i64);
+                let value = c.one_of(value, names)?;
+                c.set(*field, value);
             }
             Mod::Scope { field } => {
                 let value = match &m.value {
@@ -198,11 +135,119 @@ impl Mod {
                     ModifierValue::Int(v @ 0..=3) => Some(*v as usize),
                     _ => None,
                 };
-                set(*field, value.ok_or_else(|| wrong(&format!("one of {}", SCOPES.join(", "))))? as i64);
+                let value = c.one_of(value, &SCOPES)?;
+                c.set(*field, value);
             }
         }
         Ok(())
     }
+}
+
+impl Context<'_> {
+    fn set(&mut self, field: u8, value: i64) {
+        self.inst.fields[field as usize] = value as u32;
+    }
+
+    fn width(&self, field: u8) -> u32 {
+        self.inst.encoding(self.options.arch.table()).fields[field as usize].width()
+    }
+
+    fn wrong(&self, what: &str) -> AsmError {
+        AsmError::new(self.modifier.value_span, format!("`{}:` takes {what}", self.modifier.name))
+    }
+
+    /// Returns the value, a number in a range.
+    fn int(&self, min: i64, max: i64) -> Result<i64, AsmError> {
+        match &self.modifier.value {
+            ModifierValue::Int(v) if (min..=max).contains(v) => Ok(*v),
+            _ => Err(self.wrong(&format!("a number from {min} to {max}"))),
+        }
+    }
+
+    /// Returns the value, a list of bits.
+    fn bit_list(&self, max: usize) -> Result<Vec<i64>, AsmError> {
+        let bits = bit_list(self.modifier)?;
+        if bits.len() > max { Err(self.wrong(&format!("a list of at most {max} bits"))) } else { Ok(bits) }
+    }
+
+    /// Returns the index of a name that was found among `names`.
+    fn one_of(&self, found: Option<usize>, names: &[&str]) -> Result<i64, AsmError> {
+        found.map(|at| at as i64).ok_or_else(|| self.wrong(&format!("one of {}", names.join(", "))))
+    }
+
+    fn number(&mut self, name: &str, field: u8, style: &Style) -> Result<(), AsmError> {
+        let width = self.width(field);
+        let value = match style {
+            Style::Signed => self.int(-(1 << (width - 1)), (1 << (width - 1)) - 1)? & ((1 << width) - 1),
+            _ if name == "bound_ctrl" && BOUND_CTRL_IS_FLAG.has(self.options.arch) => {
+                self.int(0, 1)?;
+                1
+            }
+            _ => self.int(0, (1 << (width - u32::from(*style == Style::Positive))) - 1)?,
+        };
+        self.set(field, value);
+        Ok(())
+    }
+
+    /// Sets a bit for each source in `mask`, and one for the destination.
+    fn bits(&mut self, field: u8, mask: u8, dest: bool) -> Result<(), AsmError> {
+        let sources = self.sources as usize;
+        let bits = bit_list(self.modifier)?;
+        let limit = sources + usize::from(dest);
+        if bits.len() > limit.max(1) {
+            return Err(self.wrong(&format!("a list of at most {limit} bits")));
+        }
+        // The destination's bit follows the bits of the existing sources, and is encoded as bit 3.
+        let place = |at: usize| if dest && at == sources { 3 } else { at };
+        let value = bits.iter().enumerate().fold(0, |v, (at, bit)| v | bit << place(at));
+        if value & 7 & !(mask as i64) != 0 {
+            let own = |at: &u8| mask >> at & 1 != 0;
+            let which: Vec<String> = (0..3).filter(own).map(|at| (at + 1).to_string()).collect();
+            return Err(self.wrong(&format!("bits of source {} only", which.join(" and "))));
+        }
+        self.set(field, value);
+        Ok(())
+    }
+
+    /// Sets eight fields to lanes.
+    fn lanes(&mut self, first: u8) -> Result<(), AsmError> {
+        let list = match &self.modifier.value {
+            ModifierValue::List(list) if list.len() == 8 => list,
+            _ => return Err(self.wrong("a list of 8 lanes")),
+        };
+        for (lane, field) in list.iter().zip(first..) {
+            let ArgValue::Int(lane @ 0..=7) = lane else { return Err(self.wrong("lanes from 0 to 7")) };
+            self.inst.fields[field as usize] = *lane as u32;
+        }
+        Ok(())
+    }
+
+    /// Sets the parts of a value, lowest bits first.
+    fn parts(&mut self, parts: &[Part], style: &PartsStyle) -> Result<(), AsmError> {
+        let total: u8 = parts.iter().map(|part| part.bits).sum();
+        let mut value = match (style, &self.modifier.value) {
+            (PartsStyle::Flag, ModifierValue::None) => 1,
+            (PartsStyle::Flag, _) => return Err(self.wrong("no value")),
+            (PartsStyle::Names(prefix, names), ModifierValue::Word(word)) => {
+                let own = word.strip_prefix(prefix);
+                let at = names.iter().position(|name| Some(*name) == own);
+                at.ok_or_else(|| self.wrong(&format!("{prefix} and one of {}", names.join(", "))))? as u32
+            }
+            _ => self.int(0, (1 << total) - 1)? as u32,
+        };
+        for part in parts {
+            let mask = (1 << part.bits) - 1;
+            let field = &mut self.inst.fields[part.field as usize];
+            *field = *field & !(mask << part.shift) | (value & mask) << part.shift;
+            value >>= part.bits;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number whose bits are in a list, lowest first.
+fn bits_of(bits: &[i64]) -> i64 {
+    bits.iter().enumerate().fold(0, |v, (at, bit)| v | bit << at)
 }
 
 fn bit_list(m: &Modifier) -> Result<Vec<i64>, AsmError> {
