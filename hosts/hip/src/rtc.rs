@@ -283,10 +283,10 @@ pub unsafe extern "C" fn hiprtcGetProgramLog(program: Handle, out: Memory) -> c_
 const VARIABLE: &str = "__wavesim_name_";
 
 impl Program {
-    /// Returns the name of the variable for an expression. It is unique across programs, since programs can
-    /// be linked.
-    fn variable(&self, number: usize) -> String {
-        format!("{VARIABLE}{}_{number}", self.handle)
+    /// Returns the name of the variable for an expression. It is unique across programs that can be linked; others have
+    /// the same text each time, so that compilations are cached.
+    fn variable(&self, relocatable: bool, number: usize) -> String {
+        format!("{VARIABLE}{}_{number}", if relocatable { self.handle } else { 0 })
     }
 
     fn compile(&mut self, options: &[String]) -> Result<(), (Rtc, String)> {
@@ -299,7 +299,7 @@ impl Program {
         let failed = |text: String| (Rtc::COMPILATION, text);
         let mut source = self.source.clone();
         for (number, expression) in self.expressions.iter().enumerate() {
-            let name = self.variable(number);
+            let name = self.variable(given.relocatable, number);
             source += &format!(
                 "\nextern \"C\" __device__ __attribute__((used)) const void *const {name} = (const void *)&({expression});"
             );
@@ -317,7 +317,7 @@ impl Program {
         self.log = output.log;
         let code = output.binary.ok_or((Rtc::COMPILATION, String::new()))?;
         if !given.relocatable {
-            self.lowered = self.lowered(&code).map_err(failed)?;
+            self.lowered = self.lowered(&code, false).map_err(failed)?;
             self.code = Some(Code::Object(code));
             return Ok(());
         }
@@ -325,7 +325,8 @@ impl Program {
             let clang = Clang::for_processor(&processor).map_err(failed)?;
             let alone = clang.link(&processor, std::slice::from_ref(&code), Linked::Incomplete);
             let (object, log) = alone.map_err(|e| failed(e.to_string()))?;
-            self.lowered = object.ok_or(log).and_then(|object| self.lowered(&object)).map_err(failed)?;
+            self.lowered =
+                object.ok_or(log).and_then(|object| self.lowered(&object, true)).map_err(failed)?;
         }
         self.code = Some(Code::Bitcode(code));
         Ok(())
@@ -333,7 +334,7 @@ impl Program {
 
     /// Resolves name expressions to lowered names: the kernels or variables at the addresses that the
     /// expressions' variables hold.
-    fn lowered(&self, code: &[u8]) -> Result<BTreeMap<String, CString>, String> {
+    fn lowered(&self, code: &[u8], relocatable: bool) -> Result<BTreeMap<String, CString>, String> {
         let mut out = BTreeMap::new();
         if self.expressions.is_empty() {
             return Ok(out);
@@ -348,7 +349,7 @@ impl Program {
             names_by_address.entry(other.address).or_insert_with(|| other.name.clone());
         }
         for (number, expression) in self.expressions.iter().enumerate() {
-            let name = self.variable(number);
+            let name = self.variable(relocatable, number);
             let at = module.variables.iter().find(|v| v.name == name).map(|v| v.address);
             let target =
                 at.and_then(|at| module.image.relocations.iter().find(|r| r.at == at)).map(|r| r.value);

@@ -1,5 +1,6 @@
 //! Compilation of one source to a code object or to bitcode.
 
+use crate::cache::{self, Cache, Entry, Key};
 use crate::options::Language;
 use crate::{Clang, Libraries, Run, TARGET, TempDir};
 use std::io;
@@ -133,20 +134,25 @@ fn hip_headers() -> Option<PathBuf> {
 }
 
 impl Job<'_> {
-    /// Runs the installed clang.
+    /// Runs the installed clang, or returns what it has made of the same source before ([`Cache::of_user`]).
     ///
     /// # Errors
     /// Something that the compilation needs is not installed. Errors in the source are in the output.
     pub fn compile(&self) -> Result<Output, CompileError> {
         let clang = Clang::for_processor(self.processor).map_err(CompileError::NoCompiler)?;
-        self.compile_with(&clang, &AtomicBool::new(false))
+        self.compile_with(&clang, &AtomicBool::new(false), Cache::of_user().as_ref())
     }
 
-    /// Runs one of the installed compilers until it ends or `stop` is set.
+    /// Runs one of the installed compilers until it ends or `stop` is set, with a cache of earlier results, if any.
     ///
     /// # Errors
     /// The same, and [`CompileError::Stopped`].
-    pub fn compile_with(&self, clang: &Clang, stop: &AtomicBool) -> Result<Output, CompileError> {
+    pub fn compile_with(
+        &self,
+        clang: &Clang,
+        stop: &AtomicBool,
+        cache: Option<&Cache>,
+    ) -> Result<Output, CompileError> {
         let folder = TempDir::new()?;
         let mut arguments = match self.language {
             Language::OpenCl => self.opencl(clang, &folder)?,
@@ -170,10 +176,52 @@ impl Job<'_> {
         // A path that begins with `-` is not an option.
         let path = if path.is_relative() { Path::new(".").join(path) } else { path };
         arguments.extend([path.display().to_string(), "-o".to_string(), out.display().to_string()]);
+        let cache = cache.zip(self.key(clang, &arguments, &folder));
+        if let Some(Entry { binary, log }) = cache.as_ref().and_then(|(cache, key)| cache.find(key)) {
+            return Ok(Output { binary: Some(binary), log });
+        }
+        let rule = folder.path("program.d");
+        arguments.extend(["-MD".to_string(), "-MF".to_string(), rule.display().to_string()]);
         let run = clang.run_until(&folder, &arguments, stop)?;
         let Run { success, log } = run.ok_or(CompileError::Stopped)?;
         let binary = if success { Some(std::fs::read(out)?) } else { None };
+        if let Some((cache, key)) = cache
+            && let Some(binary) = &binary
+            && let Ok(rule) = std::fs::read_to_string(rule)
+        {
+            let files = cache::prerequisites(&rule, folder.root());
+            cache.store(&key, &files, &Entry { binary: binary.clone(), log: log.clone() });
+        }
         Ok(Output { binary, log })
+    }
+
+    /// Returns everything that the result depends on, apart from the files that clang reads. `None` if it is
+    /// different each time.
+    fn key(&self, clang: &Clang, arguments: &[String], folder: &TempDir) -> Option<Key> {
+        let mut key = Key::default();
+        key.add(env!("CARGO_PKG_VERSION").as_bytes());
+        key.add_file(&clang.path()?);
+        for file in Libraries::find(clang)?.files().ok()? {
+            key.add_file(&file);
+        }
+        key.add(std::env::current_dir().ok()?.as_os_str().as_encoded_bytes());
+        let own = folder.root().display().to_string();
+        for argument in arguments {
+            key.add(argument.replace(&own, "").as_bytes());
+        }
+        // The texts of the files in the folder.
+        [PRINTF, OFFSETS, WAVE_SIZE].iter().for_each(|text| key.add(text.as_bytes()));
+        if let Source::Text { text, .. } = self.source {
+            key.add(text.as_bytes());
+        }
+        for (name, text) in self.headers {
+            key.add(name.as_bytes());
+            key.add(text.as_bytes());
+        }
+        let mut texts = self.headers.iter().map(|(_, text)| text.as_str());
+        let volatile =
+            matches!(self.source, Source::Text { text, .. } if cache::is_volatile(text.as_bytes()));
+        (!volatile && !texts.any(|text| cache::is_volatile(text.as_bytes()))).then_some(key)
     }
 
     fn opencl(&self, clang: &Clang, folder: &TempDir) -> Result<Vec<String>, CompileError> {
@@ -219,5 +267,60 @@ impl Job<'_> {
             arguments.extend(["-fgpu-rdc", "-emit-llvm", "-c"].map(String::from));
         }
         Ok(arguments)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+    use std::time::SystemTime;
+
+    #[test]
+    fn compilations_are_cached_by_content() {
+        let clang = Clang::for_processor("gfx1100").ok().filter(|clang| Libraries::find(clang).is_some());
+        let Some(clang) = clang else {
+            println!("skipped: clang or its libraries are not installed");
+            return;
+        };
+        let folder = TempDir::new().unwrap();
+        let cache = Cache::new(folder.path("cache"), 1 << 20);
+        folder.write("value.h", b"#define VALUE 1").unwrap();
+        let include = format!("-I{}", folder.root().display());
+        let compile = |text: &str, more: &str| {
+            let arguments = [include.clone(), more.to_string()];
+            let job = Job {
+                language: Language::OpenCl,
+                source: Source::Text { name: "a.cl", text },
+                headers: &[("own.h".to_string(), "#define MORE 2".to_string())],
+                processor: "gfx1100",
+                arguments: &arguments,
+                to: Format::CodeObject,
+            };
+            job.compile_with(&clang, &AtomicBool::new(false), Some(&cache)).unwrap()
+        };
+        let entries = || {
+            let files = std::fs::read_dir(folder.path("cache")).into_iter().flatten();
+            files.map(|file| file.unwrap().path()).collect::<Vec<_>>()
+        };
+        let source =
+            "#include \"value.h\"\n#include \"own.h\"\nkernel void f(global int *p) { *p = VALUE + MORE; }";
+        let first = compile(source, "-O1");
+        assert!(first.binary.is_some(), "{}", first.log);
+        let [entry] = &entries()[..] else { panic!("not one entry: {:?}", entries()) };
+        let file = || std::fs::metadata(entry).unwrap();
+        let (inode, old) = (file().ino(), SystemTime::UNIX_EPOCH);
+        std::fs::File::options().append(true).open(entry).unwrap().set_modified(old).unwrap();
+        // The entry was used, and not written again.
+        assert_eq!(compile(source, "-O1"), first);
+        assert!(file().ino() == inode && file().modified().unwrap() > old);
+        // Other options, and a header that has changed.
+        compile(source, "-O2");
+        assert_eq!(entries().len(), 2);
+        folder.write("value.h", b"#define VALUE 5").unwrap();
+        assert_ne!(compile(source, "-O1").binary, first.binary);
+        // Errors are not kept.
+        let wrong = compile("kernel void f(", "-O1");
+        assert!(wrong.binary.is_none() && entries().len() == 2);
     }
 }

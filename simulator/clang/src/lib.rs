@@ -3,6 +3,7 @@
 //! Kernels link against the built-in functions of their language, from ROCm's device libraries or, for
 //! OpenCL, libclc.
 
+pub mod cache;
 pub mod compile;
 pub mod options;
 mod process;
@@ -59,10 +60,15 @@ pub struct Run {
     pub log: String,
 }
 
+/// Returns this project's folder in the user's folder for caches.
+fn cache_folder() -> Option<PathBuf> {
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")? + "/.cache"))?;
+    Some(PathBuf::from(cache).join("wavesim"))
+}
+
 /// Returns the compiler that `scripts/install-llvm22.sh` unpacks.
 fn unpacked() -> Option<String> {
-    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")? + "/.cache"))?;
-    Some(cache + "/wavesim/llvm-22/bin/clang-22")
+    Some(cache_folder()?.join("llvm-22/bin/clang-22").display().to_string())
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -123,6 +129,22 @@ impl Clang {
     pub fn version(&self) -> Option<String> {
         let output = Command::new(&self.program).arg("--version").output().ok()?;
         Some(String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_string())
+    }
+
+    /// Returns the compiler's path, looked up as the system does. `None` if it cannot be found.
+    fn path(&self) -> Option<PathBuf> {
+        let program = Path::new(&self.program);
+        let path = match program.components().count() {
+            1 => {
+                let folders = std::env::var_os("PATH")?;
+                std::env::split_paths(&folders)
+                    .map(|folder| folder.join(program))
+                    .find(|path| path.is_file())?
+            }
+            _ => program.to_path_buf(),
+        };
+        // Commands are links to programs with a version.
+        std::fs::canonicalize(path).ok()
     }
 
     fn search(processor: &str) -> Result<Clang, String> {
@@ -222,6 +244,19 @@ impl Libraries {
         rocm.map(Libraries::Rocm).or_else(|| libclc().map(Libraries::Libclc))
     }
 
+    /// Returns the files of the libraries, sorted.
+    fn files(&self) -> io::Result<Vec<PathBuf>> {
+        match self {
+            Libraries::Libclc(file) => Ok(vec![file.clone()]),
+            Libraries::Rocm(folder) => {
+                let entries = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+                let mut files = entries.collect::<io::Result<Vec<_>>>()?;
+                files.sort();
+                Ok(files)
+            }
+        }
+    }
+
     /// Returns the clang options that link the libraries into code for a processor. ROCm's libraries have a
     /// file for each processor; for a processor that they do not know yet, the file is generated in `folder`.
     pub fn options(&self, clang: &Clang, processor: &str, folder: &TempDir) -> io::Result<Vec<String>> {
@@ -298,6 +333,11 @@ impl TempDir {
                 Err(e) => return Err(e),
             }
         }
+    }
+
+    /// Returns the path of the directory.
+    pub fn root(&self) -> &Path {
+        &self.0
     }
 
     /// Returns the path of a file.

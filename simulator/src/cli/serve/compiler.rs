@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 use wavesim_clang::Clang;
+use wavesim_clang::cache::Cache;
 use wavesim_clang::compile::{Format, Job, Source};
 use wavesim_clang::options::{self, Language};
 use wavesim_isa::arch::{Arch, Processor};
@@ -58,7 +59,7 @@ impl Compiler for Installed {
             arguments: &arguments,
             to: Format::CodeObject,
         };
-        let output = job.compile_with(&clang, interrupt).map_err(|e| text(&e))?;
+        let output = job.compile_with(&clang, interrupt, Cache::of_user().as_ref()).map_err(|e| text(&e))?;
         Ok(Compiled { object: output.binary, log: output.log })
     }
 }
