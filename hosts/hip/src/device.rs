@@ -2,7 +2,6 @@
 
 use crate::ffi::{Memory, Out, Text};
 use crate::gpu::{Gpu, gpu};
-use crate::memory::TOTAL_BYTES;
 use crate::status::{Outcome, Status, call};
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -95,10 +94,10 @@ fn properties_r0600(gpu: &Gpu) -> [u8; 1472] {
     // The device has no real UUID; its name is used instead.
     f.bytes(256, format!("{:<16.16}", id.name).as_bytes());
     f.sizes(&[
-        (288, TOTAL_BYTES as usize),
+        (288, gpu.total_bytes() as usize),
         (296, id.lds as usize),
         (312, PITCH_LIMIT),
-        (352, TOTAL_BYTES as usize),
+        (352, gpu.total_bytes() as usize),
         (368, 256),
         (376, 256),
         (640, id.processor_lds as usize),
@@ -147,9 +146,9 @@ fn properties_r0000(gpu: &Gpu) -> [u8; 792] {
     let (mut f, id) = (Fields([0; 792]), gpu.identity());
     f.text(0, &id.name);
     f.sizes(&[
-        (256, TOTAL_BYTES as usize),
+        (256, gpu.total_bytes() as usize),
         (264, id.lds as usize),
-        (320, TOTAL_BYTES as usize),
+        (320, gpu.total_bytes() as usize),
         (376, id.processor_lds as usize),
         (712, PITCH_LIMIT),
         (720, 256),
@@ -355,7 +354,7 @@ pub unsafe extern "C" fn hipDeviceGetUuid(uuid: Out<[u8; 16]>, device: c_int) ->
 pub unsafe extern "C" fn hipDeviceTotalMem(bytes: Out<usize>, device: c_int) -> c_int {
     call("hipDeviceTotalMem", || {
         only(device)?;
-        bytes.put(TOTAL_BYTES as usize)
+        bytes.put(gpu()?.total_bytes() as usize)
     })
 }
 
@@ -377,7 +376,7 @@ pub unsafe extern "C" fn hipDeviceGetLimit(value: Out<usize>, limit: c_int) -> c
     call("hipDeviceGetLimit", || match limit {
         0 => value.put(16 << 10),
         1 => value.put(1 << 20),
-        2 => value.put(TOTAL_BYTES as usize),
+        2 => value.put(gpu()?.total_bytes() as usize),
         _ => Err(Status::UNSUPPORTED_LIMIT.into()),
     })
 }

@@ -9,8 +9,6 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
 use wavesim_runtime::HostMemory;
 
-/// Size of device memory, as reported to programs, in bytes.
-pub const TOTAL_BYTES: u64 = 16 << 30;
 /// Row alignment of pitched allocations in bytes.
 const PITCH: usize = 256;
 
@@ -43,6 +41,11 @@ pub struct AllocationInfo {
 }
 
 impl Gpu {
+    /// Returns the size of device memory, as reported to programs, in bytes.
+    pub fn total_bytes(&self) -> u64 {
+        self.device.settings().memory
+    }
+
     /// Returns the allocation that contains an address.
     pub fn find_allocation(&self, address: u64) -> Option<AllocationInfo> {
         let range = self.device.find(address)?;
@@ -66,7 +69,7 @@ fn allocation(len: usize, kind: AllocationKind) -> Outcome<u64> {
     if len == 0 {
         return Ok(0);
     }
-    let free = TOTAL_BYTES.saturating_sub(gpu.device.allocated());
+    let free = gpu.total_bytes().saturating_sub(gpu.device.allocated());
     if len as u64 > free {
         return Err(Status::OUT_OF_MEMORY.into());
     }
@@ -342,8 +345,9 @@ pub unsafe extern "C" fn hipHostGetFlags(flags: Out<c_uint>, host: Memory) -> c_
 /// `hipMemGetInfo`.
 pub unsafe extern "C" fn hipMemGetInfo(free: Out<usize>, total: Out<usize>) -> c_int {
     call("hipMemGetInfo", || {
-        free.put_optional(TOTAL_BYTES.saturating_sub(gpu()?.device.allocated()) as usize);
-        total.put_optional(TOTAL_BYTES as usize);
+        let gpu = gpu()?;
+        free.put_optional(gpu.total_bytes().saturating_sub(gpu.device.allocated()) as usize);
+        total.put_optional(gpu.total_bytes() as usize);
         Ok(())
     })
 }

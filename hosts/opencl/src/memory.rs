@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, Object, object};
 use crate::info::{Query, unknown_parameter};
-use crate::platform::{ALIGNMENT, MAX_ALLOCATION, gpu};
+use crate::platform::{ALIGNMENT, gpu};
 use crate::queue::lock;
 use crate::status::{Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
@@ -168,7 +168,7 @@ unsafe fn new(
 ) -> Outcome<Handle> {
     let context = handle::get::<Context>(context)?;
     check_flags(flags)?;
-    if size == 0 || size as u64 > MAX_ALLOCATION {
+    if size == 0 || size as u64 > gpu()?.max_allocation() {
         return Err(Status::INVALID_BUFFER_SIZE.because(format!("{size} bytes")));
     }
     if host.is_null() == (flags & (USE_HOST_PTR | COPY_HOST_PTR) != 0) {

@@ -23,10 +23,6 @@ const EXTENSIONS: [&str; 9] = [
     "cl_khr_fp64",
     "cl_khr_fp16",
 ];
-/// Size of device memory, as reported to programs, in bytes.
-pub const TOTAL_BYTES: u64 = 16 << 30;
-/// Maximum size of an allocation in bytes.
-pub const MAX_ALLOCATION: u64 = TOTAL_BYTES / 4;
 /// Default maximum number of work-items in a workgroup. Compilers allocate registers for this number.
 pub const MAX_ITEMS: usize = 256;
 /// Alignment of buffers and of sub-buffer offsets in bytes.
@@ -64,6 +60,18 @@ pub fn check_process() -> Outcome {
 pub fn gpu() -> Outcome<&'static Gpu> {
     let open = || Ok(Gpu { device: Device::from_env()?, opened: Instant::now() });
     GPU.get_or_init(open).as_ref().map_err(Failure::clone)
+}
+
+impl Gpu {
+    /// Returns the size of device memory, as reported to programs, in bytes.
+    pub fn total_bytes(&self) -> u64 {
+        self.device.settings().memory
+    }
+
+    /// Returns the maximum size of an allocation in bytes.
+    pub fn max_allocation(&self) -> u64 {
+        self.total_bytes() / 4
+    }
 }
 
 /// Returns the platform's handle.
@@ -208,7 +216,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         0x100e | 0x100f | 0x1018 | 0x104a..=0x104c => query.u32(0),
         0x1011..=0x1015 | 0x1040 | 0x1041 => query.word(0),
         0x1016 => query.u32(0),
-        0x1010 => query.u64(MAX_ALLOCATION),
+        0x1010 => query.u64(gpu()?.max_allocation()),
         0x1017 => query.word(MAX_PARAMETERS),
         // CL_DEVICE_MEM_BASE_ADDR_ALIGN, in bits
         0x1019 => query.u32(ALIGNMENT as u32 * 8),
@@ -218,8 +226,8 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         0x101c => query.u32(2),
         0x101d => query.u32(128),
         0x101e => query.u64(4 << 20),
-        0x101f => query.u64(TOTAL_BYTES),
-        0x1020 => query.u64(MAX_ALLOCATION),
+        0x101f => query.u64(gpu()?.total_bytes()),
+        0x1020 => query.u64(gpu()?.max_allocation()),
         0x1021 => query.u32(8),
         // CL_LOCAL
         0x1022 => query.u32(1),

@@ -4,7 +4,7 @@ use crate::command::CommandType;
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Handle};
-use crate::platform::{MAX_ALLOCATION, gpu};
+use crate::platform::gpu;
 use crate::queue::{Submission, lock};
 use crate::status::{Outcome, Status, address, call, report};
 use std::collections::BTreeSet;
@@ -29,10 +29,11 @@ pub unsafe extern "C" fn clSVMAlloc(context: Handle, flags: u64, size: usize, al
         // CL_MEM_READ_WRITE, WRITE_ONLY, READ_ONLY, CL_MEM_SVM_FINE_GRAIN_BUFFER
         const KNOWN: u64 = 1 | 2 | 4 | 1 << 10;
         let aligned = alignment == 0 || alignment.is_power_of_two() && alignment <= 128;
-        if flags & !KNOWN != 0 || size == 0 || size as u64 > MAX_ALLOCATION || !aligned {
+        let gpu = gpu()?;
+        if flags & !KNOWN != 0 || size == 0 || size as u64 > gpu.max_allocation() || !aligned {
             return Err(Status::INVALID_VALUE.because("invalid flags, size or alignment"));
         }
-        let address = gpu()?.device.alloc(size as u64, "clSVMAlloc")?;
+        let address = gpu.device.alloc(size as u64, "clSVMAlloc")?;
         lock(&ALLOCATED).insert(address);
         Ok(address as usize)
     })

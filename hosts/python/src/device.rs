@@ -183,13 +183,16 @@ impl Device {
         self.0.unmap(address).map_err(|e| convert(py, e))
     }
 
-    /// Sets the granularity of bounds checks: `exact`, `pages` or `trust`.
+    /// Sets the granularity of bounds checks: `exact`, `words`, `pages` or `trust`.
     fn set_bounds(&self, bounds: &str) -> PyResult<()> {
         let bounds = match bounds {
             "exact" => Bounds::Exact,
+            "words" => Bounds::Words,
             "pages" => Bounds::Pages,
             "trust" => Bounds::Trust,
-            other => return Err(error(format!("`{other}` is not a bound; bounds are exact, pages, trust"))),
+            other => {
+                return Err(error(format!("`{other}` is not a bound; bounds are exact, words, pages, trust")));
+            }
         };
         // SAFETY: as in `memory`; the documentation states the requirements for callers.
         unsafe { self.0.set_bounds(bounds) };

@@ -369,8 +369,8 @@ impl Device {
     /// Sets the granularity of bounds checks.
     ///
     /// # Safety
-    /// With [`Bounds::Pages`], the pages that contain mapped memory must be valid as a whole, under the same
-    /// requirements as the memory itself. With [`Bounds::Trust`], every address that a kernel accesses must
+    /// With [`Bounds::Words`] and [`Bounds::Pages`], the words or pages that contain mapped memory must be valid as a
+    /// whole, under the same requirements as the memory itself. With [`Bounds::Trust`], every address that a kernel accesses must
     /// be valid.
     pub unsafe fn set_bounds(&self, bounds: Bounds) {
         let mut state = self.state();

@@ -270,6 +270,18 @@ impl Memory {
         bytes
     }
 
+    /// Returns `len` bytes of the memory; none if the pointer is null.
+    ///
+    /// # Safety
+    /// As in [`Memory::write`], and nothing changes or frees the bytes while the result exists.
+    pub unsafe fn bytes<'a>(self, len: usize) -> &'a [u8] {
+        if len == 0 || self.is_null() {
+            return &[];
+        }
+        // SAFETY: the caller guarantees that the range is valid and constant.
+        unsafe { std::slice::from_raw_parts(self.0.cast_const(), len) }
+    }
+
     /// Reads a NUL-terminated string.
     ///
     /// # Safety

@@ -76,6 +76,8 @@ pub use launch::{Launch, Outcome, RunOptions, run};
 pub use memory::{Bounds, HostMemory};
 pub use module::Module;
 pub use report::Report;
-pub use settings::{MAX_INSTRUCTIONS, MAX_THREADS, OnFault, SettingError, Settings, VARIABLES, parse_checks};
+pub use settings::{
+    MAX_INSTRUCTIONS, MAX_THREADS, MEMORY_BYTES, OnFault, SettingError, Settings, VARIABLES, parse_checks,
+};
 pub use target::Target;
 pub use wavesim::loader::abi::Services;

@@ -1,11 +1,12 @@
 //! Memory that kernels can access: device allocations, and mapped memory of the embedding program.
 //!
 //! By default, accesses are bounds-checked to the byte ([`Bounds::Exact`]). Because GPUs map whole pages,
-//! compilers may widen a 12-byte load to 16 bytes; [`Bounds::Pages`] permits this. [`Bounds::Trust`] permits
+//! compilers may widen a scalar load of 2 bytes to the aligned word that contains them, which [`Bounds::Words`] permits,
+//! and a 12-byte load to 16 bytes; [`Bounds::Pages`] permits this. [`Bounds::Trust`] permits
 //! every address of the process, so an invalid pointer crashes it, as in native code.
 
 use crate::Error;
-use memmap2::{MmapMut, MmapRaw};
+use memmap2::{MmapOptions, MmapRaw};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ const APART_BYTES: usize = 1 << 20;
 const HUGE_BYTES: usize = 4 << 20;
 /// Page size that [`Bounds::Pages`] rounds to.
 const PAGE_BYTES: u64 = 4096;
+/// Word size that [`Bounds::Words`] rounds to.
+const WORD_BYTES: u64 = 4;
 /// End of the user address space on 64-bit hosts (x86-64 and AArch64 with 48-bit addresses).
 const PROCESS_END: u64 = 1 << 47;
 
@@ -30,6 +33,8 @@ pub enum Bounds {
     /// Kernels can access the bytes of allocations and of mapped memory.
     #[default]
     Exact,
+    /// Kernels can access all bytes of the aligned words of 4 bytes that contain them.
+    Words,
     /// Kernels can access all bytes of the pages that contain them.
     Pages,
     /// Kernels can access all memory of the process.
@@ -110,13 +115,13 @@ impl HostMemory {
         self.len != 0 && other.len != 0 && self.address <= other.last() && other.address <= self.last()
     }
 
-    /// Rounds the range outwards to whole pages if kernels use host addresses.
-    fn pages(&self) -> HostMemory {
+    /// Rounds the range outwards to multiples of a size, at most a page, if kernels use host addresses.
+    fn rounded(&self, to: u64) -> HostMemory {
         if self.address != self.host.addr() as u64 || self.len == 0 {
             return self.clone();
         }
-        let before = self.address % PAGE_BYTES;
-        let end = self.address.saturating_add(self.len).checked_next_multiple_of(PAGE_BYTES);
+        let before = self.address % to;
+        let end = self.address.saturating_add(self.len).checked_next_multiple_of(to);
         let address = self.address - before;
         let len = end.map_or(self.len + before, |end| end - address);
         HostMemory { address, host: self.host.wrapping_sub(before as usize), len, ..self.clone() }
@@ -150,7 +155,8 @@ impl Allocation {
         let failed = || Error::HostMemory { bytes: len, name: name.to_string() };
         let size = usize::try_from(len).ok().and_then(|n| n.max(1).checked_add(before + after));
         let size = size.ok_or_else(failed)?;
-        let map = MmapMut::map_anon(size).map_err(|_| failed())?;
+        // Programs allocate most of a device's memory and use little of it, so the host reserves nothing.
+        let map = MmapOptions::new().len(size).no_reserve_swap().map_anon().map_err(|_| failed())?;
         // One page fault per 4 KiB costs programs with large arrays as much time as their kernels.
         #[cfg(target_os = "linux")]
         if size >= HUGE_BYTES {
@@ -234,7 +240,11 @@ pub(crate) fn memory(ranges: &[HostMemory], bounds: Bounds) -> Result<Memory, Ma
         unsafe { memory.map_host(PAGE_BYTES, host, PROCESS_END - PAGE_BYTES, true)? };
         return Ok(memory);
     }
-    let rounded = |r: &HostMemory| if bounds == Bounds::Pages { r.pages() } else { r.clone() };
+    let rounded = |r: &HostMemory| match bounds {
+        Bounds::Words => r.rounded(WORD_BYTES),
+        Bounds::Pages => r.rounded(PAGE_BYTES),
+        Bounds::Exact | Bounds::Trust => r.clone(),
+    };
     let mut sorted: Vec<HostMemory> = ranges.iter().filter(|r| r.len != 0).map(rounded).collect();
     sorted.sort_by_key(|r| r.address);
     let mut merged: Vec<HostMemory> = Vec::with_capacity(sorted.len());
@@ -306,6 +316,20 @@ mod tests {
         assert!(
             readable(&pages, 0x1ffc, 16) && readable(&pages, 0x1000, 0x2000) && !readable(&pages, 0x3000, 1)
         );
+        let odd = [range(0x1002, 4, true), range(0x2100, 5, true)];
+        let words = memory(&odd, Bounds::Words).unwrap();
+        assert!(readable(&words, 0x1000, 8) && readable(&words, 0x2104, 4));
+        assert!(!readable(&words, 0xfff, 1) && !readable(&words, 0x1008, 1) && !readable(&words, 0x2108, 1));
+    }
+
+    /// Only the pages that are touched take memory of the host.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn large_allocations_take_no_memory() {
+        let large = Allocation::new(1 << 40, "large").unwrap();
+        let memory = memory(&[large.range()], Bounds::Exact).unwrap();
+        memory.store(large.address() + (1 << 39), [1, 2, 3, 4]).unwrap();
+        assert_eq!(memory.load::<8>(large.address() + (1 << 39)), Ok([1, 2, 3, 4, 0, 0, 0, 0]));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Once;
 use wavesim::check::Check;
 
 /// The name and the description of each variable, for documentation and help output.
-pub const VARIABLES: [(&str, &str); 15] = [
+pub const VARIABLES: [(&str, &str); 17] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
@@ -28,7 +28,7 @@ pub const VARIABLES: [(&str, &str); 15] = [
         "WAVESIM_ENGINE",
         "auto (default): the interpreter and, for long-running kernels on x86-64 hosts with AVX2, machine code that is compiled in the background; jit: machine code from the start; interpreter. Checked and traced launches always use the interpreter",
     ),
-    ("WAVESIM_MAX_INSTRUCTIONS", "number of wave-instructions after which a launch faults (default 10^10)"),
+    ("WAVESIM_MAX_INSTRUCTIONS", "number of wave-instructions after which a launch faults (default 10^12)"),
     (
         "WAVESIM_ERROR_EXITCODE",
         "exit status of a program in which a check found something or a kernel faulted (1 to 255; default: its own)",
@@ -37,6 +37,14 @@ pub const VARIABLES: [(&str, &str); 15] = [
     (
         "WAVESIM_ON_FAULT",
         "what a fault of a kernel does: error (default) makes the calls that wait for the kernel, and later ones, return an error; continue reports it only; abort ends the process",
+    ),
+    (
+        "WAVESIM_MEMORY",
+        "size of the memory of the device that HIP and OpenCL programs see, in bytes or with K, M, G or T (default 16G); the host allocates the pages that are used",
+    ),
+    (
+        "WAVESIM_CACHE",
+        "the directory of cached compilations of OpenCL and hiprtc, of at most 256 MiB; 0 for none (default: wavesim/compiled in $XDG_CACHE_HOME or ~/.cache)",
     ),
     ("WAVESIM_CLANG", "the compiler for OpenCL and hiprtc (default: clang-19, or another installed version)"),
     ("WAVESIM_DEVICE_LIBS", "the directory of ROCm's device libraries, for OpenCL and hiprtc"),
@@ -47,7 +55,10 @@ pub const VARIABLES: [(&str, &str); 15] = [
 ];
 
 /// Default limit on the number of wave-instructions of a launch.
-pub const MAX_INSTRUCTIONS: u64 = 10_000_000_000;
+pub const MAX_INSTRUCTIONS: u64 = 1_000_000_000_000;
+
+/// Default size of a device's memory in bytes.
+pub const MEMORY_BYTES: u64 = 16 << 30;
 
 /// What happens after a kernel has faulted. The kernel itself ends in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,6 +105,8 @@ pub struct Settings {
     pub on_fault: OnFault,
     /// File that findings and faults are appended to, a line of JSON each.
     pub report: Option<PathBuf>,
+    /// Size of the device's memory in bytes, as HIP and OpenCL programs see it.
+    pub memory: u64,
 }
 
 impl Default for Settings {
@@ -109,6 +122,7 @@ impl Default for Settings {
             error_exit_code: 0,
             on_fault: OnFault::default(),
             report: None,
+            memory: MEMORY_BYTES,
         }
     }
 }
@@ -172,6 +186,14 @@ impl Settings {
         if let Some(n) = number("WAVESIM_MAX_INSTRUCTIONS", &given)? {
             settings.max_instructions = n;
         }
+        if let Some(value) = given("WAVESIM_MEMORY") {
+            let reason = || "not a size such as 512M, 16G or a number of bytes".to_string();
+            settings.memory = bytes(value.trim()).ok_or_else(|| SettingError {
+                variable: "WAVESIM_MEMORY",
+                value: value.clone(),
+                reason: reason(),
+            })?;
+        }
         if let Some(value) = given("WAVESIM_ERROR_EXITCODE") {
             settings.error_exit_code = value.trim().parse().map_err(|_| SettingError {
                 variable: "WAVESIM_ERROR_EXITCODE",
@@ -221,6 +243,17 @@ fn number(
     }
 }
 
+/// Parses a positive size in bytes, in which K, M, G and T stand for powers of 1024.
+fn bytes(text: &str) -> Option<u64> {
+    let unit = "KMGT".find(text.chars().last()?.to_ascii_uppercase());
+    let (digits, shift) = match unit {
+        Some(at) => (&text[..text.len() - 1], 10 * (at as u32 + 1)),
+        None => (text, 0),
+    };
+    let size = digits.parse::<u64>().ok()?.checked_mul(1 << shift)?;
+    (size > 0).then_some(size)
+}
+
 /// Parses a selection of checks: `all`, `0`, or a comma-separated list of names.
 pub fn parse_checks(text: &str) -> Result<Vec<Check>, String> {
     match text.trim() {
@@ -263,6 +296,9 @@ mod tests {
         assert_eq!(read(&[("WAVESIM_ENGINE", "auto")]).unwrap().engine, Engine::Auto);
         assert_eq!(read(&[("WAVESIM_ON_FAULT", "continue")]).unwrap().on_fault, OnFault::Continue);
         assert_eq!(read(&[("WAVESIM_ERROR_EXITCODE", "86")]).unwrap().error_exit_code, 86);
+        for (text, size) in [("24G", 24 << 30), ("512m", 512 << 20), ("1T", 1 << 40), ("4096", 4096)] {
+            assert_eq!(read(&[("WAVESIM_MEMORY", text)]).unwrap().memory, size);
+        }
         let two = read(&[("WAVESIM_CHECK", "race, mem"), ("WAVESIM_MAX_INSTRUCTIONS", "77")]).unwrap();
         assert_eq!((two.checks, two.max_instructions), (vec![Check::Race, Check::Mem], 77));
     }
@@ -297,6 +333,13 @@ mod tests {
             "WAVESIM_CHECK=mem,rase: `rase` is not a check (did you mean `race`?); checks are all, mem, init, race, waits, barrier, hazard"
         );
         assert!(read(&[("WAVESIM_MAX_INSTRUCTIONS", "0")]).is_err());
+        assert_eq!(
+            read(&[("WAVESIM_MEMORY", "16 GB")]).unwrap_err(),
+            "WAVESIM_MEMORY=16 GB: not a size such as 512M, 16G or a number of bytes"
+        );
+        assert!(
+            ["0", "G", "99999999999T", "ß"].iter().all(|text| read(&[("WAVESIM_MEMORY", text)]).is_err())
+        );
         assert_eq!(
             read(&[("WAVESIM_ENGINE", "jet")]).unwrap_err(),
             "WAVESIM_ENGINE=jet: the values are interpreter, jit, auto"

@@ -107,8 +107,9 @@ class Device:
     def bounds(self, mode: str) -> None:
         """Sets the granularity of bounds checks.
 
-        `exact` (default): kernels can access the bytes of allocations and arrays. `pages`: also the rest of their pages,
-        for compilers that widen loads. `trust`: every address; an invalid pointer crashes the process.
+        `exact` (default): kernels can access the bytes of allocations and arrays. `words`: also the rest of the aligned
+        words of 4 bytes that contain them, for compilers that widen scalar loads. `pages`: also the rest of their pages,
+        for compilers that widen other loads. `trust`: every address; an invalid pointer crashes the process.
         """
         self.native.set_bounds(mode)
 
