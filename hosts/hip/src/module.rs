@@ -59,11 +59,13 @@ pub struct Wrapper {
 /// `HIPF`.
 const MAGIC: u32 = 0x4849_5046;
 
-/// Reads a code object or a bundle. The API does not pass the size, so it is computed from the headers.
+/// Returns the bytes of a code object or a bundle, without a copy: libraries have bundles of gigabytes. The API does not
+/// pass the size, so it is computed from the headers.
 ///
 /// # Safety
-/// Unless it is null, the memory holds a complete image, whose headers state its size.
-unsafe fn image(at: Memory) -> Outcome<Vec<u8>> {
+/// Unless it is null, the memory holds a complete image, whose headers state its size, and which is constant while the
+/// result exists.
+unsafe fn image<'a>(at: Memory) -> Outcome<&'a [u8]> {
     if at.is_null() {
         return Err(Status::INVALID_VALUE.into());
     }
@@ -71,7 +73,7 @@ unsafe fn image(at: Memory) -> Outcome<Vec<u8>> {
     let size = bundle::size(&mut |offset, len| unsafe { at.offset(offset).read(len) });
     match size {
         // SAFETY: as above.
-        Some(size) if size <= MAX_IMAGE => Ok(unsafe { at.read(size) }),
+        Some(size) if size <= MAX_IMAGE => Ok(unsafe { at.bytes(size) }),
         _ => Err(Status::INVALID_IMAGE.because("neither a code object nor a bundle")),
     }
 }
@@ -82,7 +84,7 @@ const MAX_IMAGE: usize = 4 << 30;
 impl FatBinary {
     fn module(&self) -> Outcome<Module> {
         // SAFETY: the program has registered a complete image, which it keeps while it is registered.
-        let load = || Ok(gpu()?.device.load(&unsafe { image(self.data) }?)?);
+        let load = || Ok(gpu()?.device.load(unsafe { image(self.data) }?)?);
         self.module.get_or_init(load).clone()
     }
 }
@@ -256,8 +258,8 @@ pub unsafe extern "C" fn hipModuleLoad(module: Out<Handle>, path: Text) -> c_int
 /// `hipModuleLoadData`.
 pub unsafe extern "C" fn hipModuleLoadData(module: Out<Handle>, data: Memory) -> c_int {
     call("hipModuleLoadData", || {
-        // SAFETY: the caller of the API passes a complete image.
-        load(&module, &unsafe { image(data) }?)
+        // SAFETY: the caller of the API passes a complete image, and does not change it during the call.
+        load(&module, unsafe { image(data) }?)
     })
 }
 
