@@ -9,4 +9,7 @@ for version in 5 6 7; do
     ln -sf libamdhip64.so "$folder/libamdhip64.so.$version"
     ln -sf libamdhip64.so "$folder/libhiprtc.so.$version"
 done
-echo "installed $folder/libamdhip64.so, and links for ROCm 5, 6 and 7 and for libhiprtc"
+# Libraries for profilers, whose functions it has: programs and libraries are linked to them.
+ln -sf libamdhip64.so "$folder/libroctx64.so.4"
+ln -sf libamdhip64.so "$folder/libroctracer64.so.4"
+echo "installed $folder/libamdhip64.so, and links for ROCm 5, 6 and 7 libhiprtc, libroctx64 and libroctracer64"

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use wavesim_hip_api::{FUNCTIONS, State, VERSIONS};
+use wavesim_hip_api::{FUNCTIONS, PROFILING, PROFILING_VERSIONS, State, VERSIONS};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -19,11 +19,16 @@ fn main() {
         let _ = writeln!(script, "{version} {{{names} }}{previous};");
         previous = format!(" {version}");
     }
+    for version in PROFILING_VERSIONS {
+        let names = PROFILING.iter().filter(|f| f.version == version);
+        let names: String = names.map(|f| format!(" {};", f.name)).collect();
+        let _ = writeln!(script, "{version} {{ global:{names} }};");
+    }
     let map = folder.join("amdhip64.map");
     write(&map, &script);
 
     let mut exports = String::new();
-    for function in FUNCTIONS {
+    for function in FUNCTIONS.iter().chain(PROFILING) {
         let name = function.name;
         let target = match function.state {
             State::Implemented => format!("crate::functions::{name}"),

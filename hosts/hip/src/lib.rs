@@ -9,6 +9,7 @@
 //! - [`memory`], [`copy`]: allocations, copies, fills
 //! - [`stream`]: streams and events; [`op`]: their operations; [`graph`]: graphs
 //! - [`rtc`]: `hiprtc`; [`link`]: run-time linking of bitcode
+//! - [`profiling`]: markers for profilers
 //! - [`device`]: properties, attributes; [`context`]: contexts; [`error`]: the last error, error strings
 //!
 //! The table in `wavesim-hip-api` lists every function of the API with its symbol version and state.
@@ -35,6 +36,7 @@ pub mod module;
 pub mod occupancy;
 pub mod op;
 pub mod process;
+pub mod profiling;
 pub mod rtc;
 pub mod status;
 pub mod stream;
@@ -52,6 +54,7 @@ mod functions {
     pub use crate::module::*;
     pub use crate::occupancy::*;
     pub use crate::process::*;
+    pub use crate::profiling::*;
     pub use crate::rtc::*;
     pub use crate::stream::*;
 }

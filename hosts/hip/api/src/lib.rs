@@ -56,6 +56,13 @@ pub const FUNCTIONS: &[Function] = &concat([
     &table::V7_2,
 ]);
 
+/// Functions of ROCm's libraries for profilers that programs and libraries call whether or not they are profiled:
+/// `libroctx64.so` (markers of ranges) and `libroctracer64.so`. HIP's library is installed under these names, too.
+pub const PROFILING: &[Function] = &table::PROFILING;
+
+/// The symbol versions of [`PROFILING`], which do not include each other.
+pub const PROFILING_VERSIONS: [&str; 2] = ["ROCTX_4.1", "ROCTRACER_4.0"];
+
 /// The number of functions.
 const COUNT: usize = 536;
 
@@ -84,6 +91,7 @@ mod tests {
     fn every_function_is_listed_once() {
         let names: BTreeSet<&str> = FUNCTIONS.iter().map(|f| f.name).collect();
         assert_eq!(names.len(), FUNCTIONS.len());
+        assert!(PROFILING.iter().all(|f| !names.contains(f.name) && PROFILING_VERSIONS.contains(&f.version)));
         for function in FUNCTIONS {
             assert!(VERSIONS.contains(&function.version), "{}", function.name);
             if let State::Alias(other) = function.state {

@@ -675,3 +675,24 @@ pub const V7_2: [Function; 11] = functions(
         unsupported("hipStreamCopyAttributes", NOT_YET),
     ],
 );
+/// Functions of ROCm's libraries for profilers.
+pub const PROFILING: [Function; 10] = [
+    marker("roctx_version_major"),
+    marker("roctx_version_minor"),
+    marker("roctxMarkA"),
+    marker("roctxRangePushA"),
+    marker("roctxRangePop"),
+    marker("roctxRangeStartA"),
+    marker("roctxRangeStop"),
+    marker("roctxRegisterTracerCallback"),
+    tracer("roctracer_start"),
+    tracer("roctracer_stop"),
+];
+
+const fn marker(name: &'static str) -> Function {
+    Function { name, version: "ROCTX_4.1", state: State::Implemented }
+}
+
+const fn tracer(name: &'static str) -> Function {
+    Function { name, version: "ROCTRACER_4.0", state: State::Implemented }
+}
