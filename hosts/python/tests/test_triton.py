@@ -9,9 +9,11 @@ pytest.importorskip("triton", minversion="3.5")
 
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
+from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
 
 import wavesim  # noqa: E402
 import wavesim.triton  # noqa: E402
+from wavesim.triton import Tensor  # noqa: E402
 
 TARGETS = os.environ.get("WAVESIM_TEST_TARGETS", "gfx1100 gfx1201 gfx942 gfx950 gfx1250").split()
 
@@ -176,3 +178,71 @@ def test_an_access_beyond_the_end_is_reported_with_its_line(driver):
     assert caught.value.file and caught.value.file.endswith("test_triton.py")
     line = open(__file__).read().splitlines()[caught.value.line - 1]
     assert "tl.load(x + at) + 1" in line
+
+
+@triton.jit
+def transpose_kernel(source, out, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    row, column = tl.program_id(0) * ROWS, tl.program_id(1) * COLUMNS
+    out.store([column, row], source.load([row, column]).T)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_tensor_descriptors(driver, dtype):
+    if driver.device.target == "gfx1250":
+        pytest.skip("the tensor data mover's descriptors have a test of their own")
+    x = np.arange(24 * 32, dtype=np.float32 if dtype == "float32" else np.uint16).reshape(24, 32)
+    out = np.zeros((32, 24), x.dtype)
+    source = TensorDescriptor.from_tensor(Tensor(x, dtype), [8, 16])
+    target = TensorDescriptor.from_tensor(Tensor(out, dtype), [16, 8])
+    transpose_kernel[(3, 2)](source, target, ROWS=8, COLUMNS=16)
+    np.testing.assert_array_equal(out, x.T)
+    # Tiles beyond the edge of the tensor are neither loaded nor stored.
+    transpose_kernel[(4, 3)](source, target, ROWS=8, COLUMNS=16)
+    np.testing.assert_array_equal(out, x.T)
+
+
+@triton.jit
+def gather_kernel(addresses, out, BLOCK: tl.constexpr):
+    group = tl.program_id(0)
+    source = tl.load(addresses + group).to(tl.pointer_type(tl.float32))
+    at = tl.arange(0, BLOCK)
+    tl.store(out + group * BLOCK + at, tl.load(source + at))
+
+
+def test_addresses_in_memory(driver):
+    """Kernels load the addresses of tensors that are not arguments, as grouped matrix products do."""
+    arrays = [Tensor(np.arange(64, dtype=np.float32) + 100 * group) for group in range(3)]
+    addresses = np.array([tensor.data_ptr() for tensor in arrays], np.int64)
+    out = np.zeros((3, 64), np.float32)
+    gather_kernel[(3,)](addresses, out, BLOCK=64)
+    np.testing.assert_array_equal(out, [tensor.array for tensor in arrays])
+    # The bounds are those of the arrays, and of those that exist.
+    with pytest.raises(wavesim.Fault, match="a tensor"):
+        gather_kernel[(3,)](addresses, np.zeros((3, 128), np.float32), BLOCK=128)
+    freed = addresses[1:2].copy()
+    del arrays[1]
+    with pytest.raises(wavesim.Fault, match="outside every buffer"):
+        gather_kernel[(1,)](freed, out, BLOCK=64)
+
+
+def test_addresses_of_torch_tensors(driver):
+    torch = pytest.importorskip("torch")
+    tensors = [torch.arange(64, dtype=torch.float32) + 100 * group for group in range(3)]
+    addresses = torch.tensor([tensor.data_ptr() for tensor in tensors])
+    out = torch.zeros(3, 64)
+    gather_kernel[(3,)](addresses, out, BLOCK=64)
+    assert torch.equal(out, torch.stack(tensors))
+
+
+def test_scalar_loads_of_whole_words(driver):
+    """Compilers load the aligned word that contains a value of two bytes, also at the end of a tensor."""
+
+    @triton.jit
+    def last_kernel(x, out, n):
+        tl.store(out, tl.load(x + n - 1) + tl.load(x))
+
+    storage = np.zeros(8, np.uint16)
+    x, out = storage[:5], np.zeros(1, np.float16)
+    x[:] = np.arange(1, 6, dtype=np.float16).view(np.uint16)
+    last_kernel[(1,)](Tensor(x, "float16"), out, 5)
+    assert out[0] == 6

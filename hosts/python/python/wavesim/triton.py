@@ -11,8 +11,11 @@ Autotuning compares numbers of executed instructions instead of times, so its ch
 
 from __future__ import annotations
 
+import gc
 import struct
-from typing import Any, Optional
+import sys
+import weakref
+from typing import Any, Iterator, Optional
 
 import triton
 from triton.backends.compiler import GPUTarget
@@ -34,6 +37,19 @@ _FORMATS = {
 }  # fmt: skip
 
 
+class _Dtype(str):
+    """Name of a type. Triton's tensor descriptors read its attributes, as of torch's types."""
+
+    def __new__(cls, name: str, itemsize: int) -> "_Dtype":
+        self = super().__new__(cls, name)
+        self.itemsize = itemsize
+        return self
+
+    @property
+    def is_floating_point(self) -> bool:
+        return "float" in self
+
+
 class Tensor:
     """Adapts an array for Triton, with `data_ptr` and `dtype`. `dtype` can be another type of the same size.
 
@@ -41,12 +57,15 @@ class Tensor:
     """
 
     def __init__(self, array: Any, dtype: Optional[str] = None) -> None:
-        self.array, self.dtype = array, dtype or _name(array.dtype)
+        self.array = array
+        self.dtype = _Dtype(dtype, array.dtype.itemsize) if dtype else _name(array.dtype)
         self.place = extent(array)
         if self.place is None:
             raise Error(f"{type(array).__name__} is not an array")
 
     def data_ptr(self) -> int:
+        """Returns the address. Kernels can load it from memory and access the array there, while the array exists."""
+        _seen.add(self.array)
         return self.place.pointer
 
     @property
@@ -72,8 +91,52 @@ def _name(dtype: Any) -> str:
     """Returns the name of a type. Cached, because computing it in NumPy takes as long as a launch."""
     name = _NAMES.get(dtype)
     if name is None:
-        name = _NAMES[dtype] = str(dtype)
+        name = _NAMES[dtype] = _Dtype(str(dtype), dtype.itemsize)
     return name
+
+
+class _Seen:
+    """The storages of the tensors that kernels may find by addresses in memory."""
+
+    def __init__(self) -> None:
+        self.storages: dict = {}
+        """Weak references to NumPy arrays that own memory, by their ids."""
+
+    def add(self, array: Any) -> None:
+        """Adds the array whose memory a NumPy array shows."""
+        while type(getattr(array, "base", None)) is type(array):
+            array = array.base
+        key = id(array)
+        if key not in self.storages:
+            try:
+                self.storages[key] = weakref.ref(array, lambda _: self.storages.pop(key, None))
+            except TypeError:  # Arrays of other kinds without weak references.
+                return
+
+    def ranges(self) -> "Iterator[tuple]":
+        """Returns address, size and access of the storages that exist, and the objects that keep them.
+
+        They are those of the arrays that were added, and of all of torch's tensors on the CPU.
+        """
+        arrays = [reference() for reference in list(self.storages.values())]
+        torch = sys.modules.get("torch")
+        if torch is not None and hasattr(torch, "Tensor"):
+            # Of other objects, the type of `isinstance` may run code.
+            tensors = (found for found in gc.get_objects() if issubclass(type(found), torch.Tensor))
+            arrays += [tensor for tensor in tensors if tensor.device.type == "cpu" and tensor.layout == torch.strided]
+        for array in arrays:
+            if array is not None:
+                place = extent(array)
+                if place.size > 0:
+                    yield (place.address, place.size), place.writable, place.owner
+
+
+_seen = _Seen()
+
+
+def _loads_addresses(signature: list) -> bool:
+    """Returns whether a kernel may load addresses from memory: an argument points to integers of their size."""
+    return any(kind.lstrip("*k") in ("i64", "u64") and kind.startswith("*") for kind in signature)
 
 
 def _wrap(value: Any) -> Any:
@@ -236,6 +299,10 @@ class Launcher:
             else:
                 data = _pack(kind, value)
             blob += b"\0" * (offset - len(blob)) + data
+        if _loads_addresses([kind for kind, _, _ in arguments]):
+            for key, writable, owner in _seen.ranges():
+                memory.setdefault(key, (writable, "a tensor"))
+                owners.append(owner)
         ranges = [(start, size, writable, name) for (start, size), (writable, name) in memory.items()]
         groups = getattr(metadata, "num_ctas", 1)
         outcome = function.native.launch(
@@ -306,6 +373,8 @@ class Driver(DriverBase):
     def __init__(self, target: Optional[str] = None) -> None:
         super().__init__()
         self.device = Device(target)
+        # Compilers widen scalar loads of 2 bytes to the aligned word that contains them.
+        self.device.bounds("words")
         self.warp_size = self.device.native.wave_size
         self.utils = _Utils(self)
         self.instructions = 0
