@@ -27,7 +27,7 @@ wavesim=${WAVESIM:-target/release/wavesim}
 [ -d web/page/node_modules ] || npm --prefix web/page ci --no-audit --no-fund --silent || { echo "skipped: npm cannot install the dependencies of the page"; exit 0; }
 
 object=$(mktemp --suffix=.co)
-trap 'rm -f "$object" "$object".*; [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true' EXIT
+trap 'rm -rf "$object" "$object".*; [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true' EXIT
 "$wavesim" asm examples/scale.s -o "$object"
 # An object with two kernels of the same code.
 { cat examples/scale.s; sed -n 's/\bscale\b/other/; s/\bdone\b/finished/; /^kernel other/,$p' examples/scale.s; } >"$object.s"
@@ -39,7 +39,7 @@ if [ -z "$native" ]; then
     node web/page/test/run.mjs
 fi
 npm --prefix web/page run --silent build:native >"$object.build" 2>&1 || { cat "$object.build" >&2; exit 1; }
-"$wavesim" serve --port 0 --page web/page/dist-native 2>"$object.log" &
+"$wavesim" serve --port 0 --page web/page/dist-native --links "$object.links" 2>"$object.log" &
 server=$!
 for _ in $(seq 50); do
     url=$(sed -n 's/.*serving \(http[^ ]*\) .*/\1/p' "$object.log")

@@ -11,10 +11,10 @@ import { pcodeLanguage } from "./language";
 import type { Description } from "./protocol";
 
 /** A line of a diff of two texts: unchanged, removed or added. */
-export function difference(a: string[], b: string[]): [kind: " " | "-" | "+", line: string][] {
-  // Longest common subsequence; bodies are short.
-  const n = Math.min(a.length, 1000);
-  const m = Math.min(b.length, 1000);
+export function difference(a: string[], b: string[], most = 1000): [kind: " " | "-" | "+", line: string][] {
+  // Longest common subsequence of the first lines.
+  const n = Math.min(a.length, most);
+  const m = Math.min(b.length, most);
   const best = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
   for (let i = n - 1; i >= 0; i--) {
     for (let j = m - 1; j >= 0; j--)

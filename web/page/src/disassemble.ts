@@ -1,12 +1,15 @@
-// The tab "Object": disassembles a dropped code object, and runs it with arguments.
+// The tab "Object": the code object that Run uses. It has been dropped on the page, or compiled from the source.
 
 import { button, h, select } from "./dom";
 import type { Engine } from "./engine";
+import type { Listing } from "./listing";
 import type { Disassembly } from "./protocol";
 
 export interface Loaded {
   name: string;
   base64: string;
+  /** Whether it has been compiled from the source in the editor. */
+  compiled: boolean;
 }
 
 export class Objects {
@@ -14,12 +17,15 @@ export class Objects {
   loaded: Loaded | null = null;
   /** The name of the kernel that Run launches. */
   private kernel = "";
-  private body = h("div", {});
+  private body = h("div", { class: "object-body" });
   private drop: HTMLElement;
 
   constructor(
     private engine: Engine,
     private arch: () => string,
+    private listing: Listing,
+    /** Shows what belongs below the listing of compiled code. */
+    private below: HTMLElement,
     /** Called when a kernel of the object becomes the target of Run. */
     private onkernel: (loaded: Loaded, kernel: Disassembly["kernels"][0] | undefined) => void,
     /** Called when a file is dropped on the page. */
@@ -72,7 +78,7 @@ export class Objects {
       let text = "";
       for (let i = 0; i < data.length; i += 8192) text += String.fromCharCode(...data.subarray(i, i + 8192));
       const base64 = btoa(text);
-      await this.list({ name: file.name, base64 });
+      await this.list({ name: file.name, base64, compiled: false });
     } catch (e) {
       this.fail(e);
     }
@@ -80,7 +86,7 @@ export class Objects {
 
   /** Disassembles the code for the newly selected architecture: a bundle has code for several. */
   async archChanged(): Promise<void> {
-    if (!this.loaded) return;
+    if (!this.loaded || this.loaded.compiled) return;
     try {
       await this.list(this.loaded);
     } catch (e) {
@@ -90,7 +96,11 @@ export class Objects {
 
   private async list(loaded: Loaded): Promise<void> {
     const arch = this.arch() || undefined;
-    const disassembly = await this.engine.request({ op: "disassemble", object: loaded.base64, arch }, 20000);
+    this.present(loaded, await this.engine.request({ op: "disassemble", object: loaded.base64, arch }, 20000));
+  }
+
+  /** Shows an object, and makes it the target of Run. */
+  present(loaded: Loaded, disassembly: Disassembly): void {
     this.loaded = loaded;
     // The previously selected kernel, if this code contains it.
     const same = disassembly.kernels.findIndex((k) => k.name === this.kernel);
@@ -112,6 +122,7 @@ export class Objects {
   close(): void {
     this.loaded = null;
     this.kernel = "";
+    this.drop.hidden = false;
     this.body.replaceChildren();
   }
 
@@ -131,7 +142,7 @@ export class Objects {
         {},
         name,
         h("span", { class: "chip" }, d.arch),
-        button("Close", "Back to the text", () => this.onclose()),
+        loaded.compiled ? null : button("Close", "Back to the text", () => this.onclose()),
       ),
       d.kernels.length > 1
         ? h(
@@ -147,8 +158,10 @@ export class Objects {
           )
         : "",
       h("ul", {}, ...kernels, ...(d.more ? [h("li", { class: "dim" }, `${d.more} more`)] : [])),
-      h("pre", { class: "listing", "data-test": "listing", tabIndex: 0 }, d.listing),
+      ...(loaded.compiled ? [this.listing.element, this.below] : []),
     );
+    this.listing.show(d);
+    this.drop.hidden = loaded.compiled;
   }
 
   /** Replaced by the page. */

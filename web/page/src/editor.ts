@@ -46,7 +46,7 @@ export function basics(label: string): Extension[] {
     highlightActiveLine(),
     highlightSelectionMatches(),
     syntaxHighlighting(highlight),
-    EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", autocapitalize: "off" }),
+    EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", autocapitalize: "off", tabindex: "0" }),
     keymap.of([
       { key: "Mod-/", run: toggleLineComment },
       // Tab indents; after Escape it moves the focus, for keyboard navigation.
@@ -59,21 +59,36 @@ export function basics(label: string): Extension[] {
   ];
 }
 
-/** Marks in the margin. Lines are numbered from 1. */
+/** A place: a line of the text, and an address of the code. */
+export interface Site {
+  line: number | null;
+  address: number | null;
+}
+
+/** Marks in the margin. */
 export interface Marks {
-  /** The line of the selected wave. */
+  /** The place of the selected wave. */
+  here: Site | null;
+  /** The places of other waves. */
+  waves: Site[];
+  breakpoints: Site[];
+  findings: (Site & { title: string; other: boolean })[];
+  /** Execution counts. */
+  counts: (Site & { count: number })[];
+}
+
+export const noMarks = (): Marks => ({ here: null, waves: [], breakpoints: [], findings: [], counts: [] });
+
+/** The same marks in lines of a text, counted from 1. */
+interface Lines {
   here: number | null;
-  /** The lines of other waves. */
   waves: number[];
   breakpoints: number[];
   findings: { line: number; title: string; other: boolean }[];
-  /** Execution counts of lines. */
   counts: Map<number, number>;
 }
 
-export const noMarks = (): Marks => ({ here: null, waves: [], breakpoints: [], findings: [], counts: new Map() });
-
-const setMarks = StateEffect.define<Marks>();
+const setMarks = StateEffect.define<Lines>();
 
 class Sign extends GutterMarker {
   constructor(
@@ -91,8 +106,8 @@ class Sign extends GutterMarker {
   }
 }
 
-const marksField = StateField.define<Marks>({
-  create: noMarks,
+const marksField = StateField.define<Lines>({
+  create: () => ({ here: null, waves: [], breakpoints: [], findings: [], counts: new Map() }),
   update(marks, tr) {
     for (const effect of tr.effects) if (effect.is(setMarks)) return effect.value;
     return marks;
@@ -175,8 +190,26 @@ export function margin(toggle: (line: number) => void): Extension[] {
   ];
 }
 
-export function showMarks(view: EditorView, marks: Marks): void {
-  view.dispatch({ effects: setMarks.of(marks) });
+/** Shows marks; `at` is the line of a place. */
+export function showMarks(view: EditorView, marks: Marks, at = (site: Site): number | null => site.line): void {
+  const lines = (sites: Site[]): number[] => sites.map(at).filter((line): line is number => line !== null);
+  const here = marks.here && at(marks.here);
+  const shown: Lines = {
+    here,
+    waves: lines(marks.waves).filter((line) => line !== here),
+    breakpoints: lines(marks.breakpoints),
+    findings: marks.findings.flatMap((f) => {
+      const line = at(f);
+      return line === null ? [] : [{ line, title: f.title, other: f.other }];
+    }),
+    counts: new Map(
+      marks.counts.flatMap((c): [number, number][] => {
+        const line = at(c);
+        return line === null ? [] : [[line, c.count]];
+      }),
+    ),
+  };
+  view.dispatch({ effects: setMarks.of(shown) });
 }
 
 /** Underlines the ranges of messages. */

@@ -3,11 +3,17 @@
 import { button, fill, h } from "./dom";
 import type { CheckResult, Finding, Place } from "./protocol";
 
-/** Shows the findings. `onLine` goes to a line of the kernel, `onStep` to a step in the debugger. */
+export type OnPlace = (place: { line: number; pc: number }) => void;
+
+/** `line 12`, or the address of code without lines. */
+export const placeName = (p: { line: number; pc: number }): string =>
+  p.line ? `line ${p.line}` : `0x${p.pc.toString(16)}`;
+
+/** Shows the findings. `onPlace` goes to a place of the kernel, `onStep` to a step in the debugger. */
 export function showFindings(
   panel: HTMLElement,
   result: CheckResult,
-  onLine: (line: number) => void,
+  onPlace: OnPlace,
   onStep: (finding: Finding) => void,
 ): void {
   const { findings, fault, instructions, waves } = result;
@@ -21,23 +27,23 @@ export function showFindings(
     panel,
     h("p", { class: "summary", "data-test": "check-summary" }, heading),
     fault && h("div", { class: "fault", role: "alert" }, h("pre", {}, fault.rendered)),
-    h("ol", { class: "findings" }, ...findings.map((f) => finding(f, onLine, onStep))),
+    h("ol", { class: "findings" }, ...findings.map((f) => finding(f, onPlace, onStep))),
   );
 }
 
-function place(p: Place, what: string, onLine: (line: number) => void): HTMLElement {
+function place(p: Place, what: string, onPlace: OnPlace): HTMLElement {
   const lane = p.lane === null ? "" : `, lane ${p.lane}`;
   return h(
     "div",
     { class: "side" },
     h("span", { class: "side-name" }, what),
-    p.line ? h("button", { type: "button", class: "link", onclick: () => onLine(p.line) }, `line ${p.line}`) : null,
+    h("button", { type: "button", class: "link", onclick: () => onPlace(p) }, placeName(p)),
     h("code", {}, p.text),
     h("span", { class: "dim" }, `workgroup (${p.workgroup.join(",")}), wave ${p.wave}${lane}`),
   );
 }
 
-function finding(f: Finding, onLine: (line: number) => void, onStep: (finding: Finding) => void): HTMLElement {
+function finding(f: Finding, onPlace: OnPlace, onStep: (finding: Finding) => void): HTMLElement {
   return h(
     "li",
     { "data-check": f.check },
@@ -46,12 +52,10 @@ function finding(f: Finding, onLine: (line: number) => void, onStep: (finding: F
       {},
       h("span", { class: "chip warn" }, f.check),
       ` ${f.message} `,
-      f.line
-        ? button("Step there", "Start the debugger, and go to this position", () => onStep(f), { class: "link" })
-        : null,
+      button("Step there", "Start the debugger, and go to this position", () => onStep(f), { class: "link" }),
     ),
-    place(f, f.other ? "▲ one side" : "▲ at", onLine),
-    f.other && place(f.other, `◆ ${f.other.role}`, onLine),
+    place(f, f.other ? "▲ one side" : "▲ at", onPlace),
+    f.other && place(f.other, `◆ ${f.other.role}`, onPlace),
     f.hint && h("p", { class: "hint" }, f.hint),
     f.count > 1 && h("p", { class: "dim" }, `Seen ${f.count} times; the first is shown.`),
   );

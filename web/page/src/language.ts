@@ -70,6 +70,39 @@ export function kernelLanguage(isInstruction: (word: string) => boolean): Langua
   return new LanguageSupport(StreamLanguage.define(parser));
 }
 
+const C_WORDS =
+  /^(?:if|else|for|while|do|switch|case|default|break|continue|return|goto|struct|union|enum|typedef|static|const|volatile|restrict|inline|extern|sizeof|kernel|__kernel|global|__global|local|__local|constant|__constant|private|__private|__global__|__device__|__shared__|__host__|__restrict__|__launch_bounds__|__attribute__|template|typename|class|public|using|namespace|auto|constexpr|nullptr|true|false|operator|new|delete)\b/;
+const C_TYPES =
+  /^(?:void|bool|char|short|int|long|float|double|half|signed|unsigned|size_t|ptrdiff_t|u?int(?:8|16|32|64)_t|(?:u?char|u?short|u?int|u?long|float|double|half)(?:2|3|4|8|16)|uchar|ushort|uint|ulong|dim3)\b/;
+
+/** OpenCL C and HIP. */
+export function sourceLanguage(): LanguageSupport {
+  const parser: StreamParser<{ comment: boolean }> = {
+    name: "source",
+    startState: () => ({ comment: false }),
+    token(stream, state) {
+      if (!state.comment && stream.eatSpace()) return null;
+      if (state.comment || stream.match("/*")) {
+        state.comment = !stream.match(/^.*?\*\//);
+        if (state.comment) stream.skipToEnd();
+        return "comment";
+      }
+      if (stream.match(/^\/\/.*/)) return "comment";
+      if (stream.match(/^#\s*\w+/)) return "meta";
+      if (stream.match(/^"(?:[^"\\]|\\.)*"?/) || stream.match(/^'(?:[^'\\]|\\.)*'?/)) return "string";
+      if (stream.match(C_TYPES)) return "typeName";
+      if (stream.match(C_WORDS)) return "keyword";
+      if (stream.match(/^(?:0x[0-9a-f]+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)[ulfh]*\b/i)) return "number";
+      if (stream.match(/^\w+(?=\s*\()/)) return "labelName";
+      if (stream.match(/^\w+/)) return "name";
+      stream.next();
+      return "operator";
+    },
+    languageData: { commentTokens: { line: "//" } },
+  };
+  return new LanguageSupport(StreamLanguage.define(parser));
+}
+
 const PCODE_WORDS =
   /^(?:instruction|for|if|elsif|else|endif|then|while|do|endwhile|endfor|in|declare|return|function|endfunction|record|template|eval)\b/;
 

@@ -1,6 +1,7 @@
 // The outputs of a run: tables, pictures, plots.
 
 import { fill, h, select } from "./dom";
+import { placeName, type OnPlace } from "./findings";
 import type { Output, RunResult } from "./protocol";
 import { bytes, colour, element, format, numbers, range } from "./values";
 
@@ -27,8 +28,8 @@ function natural(output: Output, count: number): Mode {
   return output.shape.length >= 2 && width >= 24 && height >= 12 ? "picture" : "table";
 }
 
-/** Shows all outputs of a run. `onLine` goes to a line of the kernel. */
-export function showRun(panel: HTMLElement, result: RunResult, seconds: number, onLine: (line: number) => void): void {
+/** Shows all outputs of a run. `onPlace` goes to a place of the kernel. */
+export function showRun(panel: HTMLElement, result: RunResult, seconds: number, onPlace: OnPlace): void {
   const { fault, instructions, waves, launch } = result;
   const speed = instructions !== null && seconds > 0 ? `, ${(instructions / seconds / 1e6).toPrecision(3)} M/s` : "";
   const counts =
@@ -48,9 +49,7 @@ export function showRun(panel: HTMLElement, result: RunResult, seconds: number, 
         { class: "fault", role: "alert" },
         h("b", {}, fault.kind),
         `: ${fault.message} `,
-        fault.line
-          ? h("button", { type: "button", class: "link", onclick: () => onLine(fault.line) }, `line ${fault.line}`)
-          : null,
+        h("button", { type: "button", class: "link", onclick: () => onPlace(fault) }, placeName(fault)),
         h("pre", {}, fault.rendered),
       ),
     ...result.outputs.map(showOutput),

@@ -4,6 +4,8 @@ export interface Program {
   name: string;
   text: string;
   object?: string;
+  /** The source file that the object was compiled from: lines refer to it. */
+  source?: string;
   arch?: string;
   wave?: number;
   semantics: string;
@@ -11,6 +13,32 @@ export interface Program {
   grid?: number[];
   block?: number[];
   args: string[];
+}
+
+/** A source text and how to compile it. */
+export interface SourceCode {
+  language: "opencl" | "hip";
+  text: string;
+  arch?: string;
+  wave?: number;
+  compiler?: string;
+  options: string;
+}
+
+export interface Compilation {
+  /** In base64; null if the source has errors. */
+  object: string | null;
+  /** The name of the source file in line tables. */
+  name: string;
+  log: string;
+  diagnostics: Message[];
+  disassembly: Disassembly | null;
+}
+
+export interface Compilers {
+  /** Whether this engine can compile at all. */
+  available: boolean;
+  compilers: { name: string; version: string }[];
 }
 
 export interface View {
@@ -32,7 +60,9 @@ export type Request =
   | { op: "last-write"; wave: number; lane: number; register: string }
   | { op: "memory"; name: string; from: number; len: number }
   | { op: "end" }
-  | { op: "disassemble"; object: string; arch?: string };
+  | { op: "disassemble"; object: string; arch?: string }
+  | { op: "compilers"; arch?: string }
+  | { op: "compile"; source: SourceCode };
 
 export interface Architecture {
   /** The name in requests and links. */
@@ -99,6 +129,8 @@ export interface Fault {
   kind: string;
   message: string;
   line: number;
+  /** The address in listings. */
+  pc: number;
   instruction: string;
   workgroup: number[];
   wave: number;
@@ -113,11 +145,36 @@ export interface RunResult {
   instructions: number | null;
   waves: number | null;
   printed: string;
-  statistics: { table: string; lines: [number, number][] } | null;
+  statistics: Statistics | null;
+}
+
+/** The number of executions, and the sum of their active lanes. */
+type Counts = [place: number, count: number, lanes: number];
+
+export interface Statistics {
+  table: string;
+  lines: Counts[];
+  /** By address. */
+  instructions: Counts[];
+  /** `wavesim-stats-1`. */
+  json: {
+    instructions: number;
+    waves: number;
+    classes: Record<string, number>;
+    opcodes: Record<string, number>;
+    lane_utilisation: number | null;
+    branches: { conditional: number; taken: number };
+    exec: { writes: number; divergent: number };
+    memory: { coalescing: number | null } & Record<string, unknown>;
+    lds: { instructions: number; bank_conflict_cycles: number };
+    barriers: number;
+  };
 }
 
 export interface Place {
   line: number;
+  /** The address in listings. */
+  pc: number;
   wave: number;
   lane: number | null;
   workgroup: number[];
@@ -158,6 +215,8 @@ export interface State {
     ended: boolean;
     exec: string;
     pc: number;
+    /** The program counter as an address in listings. */
+    address: number;
     line: number | null;
     text: string | null;
     grid: number[] | null;
@@ -182,6 +241,8 @@ export interface State {
 export interface Disassembly {
   arch: string;
   listing: string;
+  /** For each line of the listing: its address and the line of the source. */
+  rows: [address: number | null, line: number | null][];
   /** The number of kernels that are not listed. */
   more: number;
   kernels: {
@@ -214,6 +275,8 @@ interface Answers {
   memory: Memory;
   end: null;
   disassemble: Disassembly;
+  compilers: Compilers;
+  compile: Compilation;
 }
 
 export type Answer<R extends Request> = Answers[R["op"]];

@@ -3,6 +3,10 @@
 /** The contents of a link. */
 export interface Shared {
   text: string;
+  /** The language: `opencl` or `hip`; empty for kernels as text and assembly. */
+  language: string;
+  compiler: string;
+  options: string;
   arch: string;
   wave: string;
   /** Changed pseudocode, by instruction. */
@@ -55,10 +59,40 @@ export async function encode(shared: Shared): Promise<string> {
   return `#p=${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 }
 
+/** The folder of short links, next to the page. */
+const folder = (): string => `${location.origin}${location.pathname.replace(/[^/]*$/, "")}links`;
+
+/** Stores a program on the server. Returns the short fragment, or null if the server keeps no links. */
+export async function shorten(fragment: string): Promise<string | null> {
+  const packed = fragment.slice("#p=".length);
+  const response = await fetch(folder(), { method: "POST", body: packed });
+  return response.ok ? `#h=${await response.text()}` : null;
+}
+
+/** Returns the long fragment of a short one (`#h=HASH`); other fragments unchanged. */
+async function lengthen(fragment: string): Promise<string> {
+  const hash = /^#h=([0-9a-f]{20})$/.exec(fragment)?.[1];
+  if (hash === undefined) {
+    if (fragment.startsWith("#h=")) throw new BadLink("this link is damaged");
+    return fragment;
+  }
+  const response = await fetch(`${folder()}/${hash}`);
+  if (!response.ok) throw new BadLink("this host does not have its program");
+  const packed = await response.text();
+  // Only secure pages can compute hashes: https, or the local host.
+  if (globalThis.crypto.subtle) {
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(packed)));
+    const found = [...digest.subarray(0, 10)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    if (found !== hash) throw new BadLink("its program has been changed");
+  }
+  return `#p=${packed}`;
+}
+
 const string = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Decodes the program of a fragment; null if it has none. */
-export async function decode(fragment: string): Promise<Shared | null> {
+export async function decode(short: string): Promise<Shared | null> {
+  const fragment = await lengthen(short);
   const packed = /^#p=([\w-]*)$/.exec(fragment)?.[1];
   if (packed === undefined) {
     if (fragment.startsWith("#p=")) throw new BadLink("this link is damaged");
@@ -84,6 +118,9 @@ export async function decode(fragment: string): Promise<Shared | null> {
   }
   return {
     text: string(value.text),
+    language: string(value.language),
+    compiler: string(value.compiler),
+    options: string(value.options),
     arch: string(value.arch),
     wave: string(value.wave),
     changes,

@@ -10,12 +10,15 @@ import type { Format } from "./values";
 
 /** The interface of the page that the stepper needs. */
 export interface Host {
-  program(): Program;
+  /** The program; a source is compiled first. */
+  program(): Promise<Program>;
   limit(): number;
   /** The time limit of a request, in milliseconds. */
   timeout(): number;
-  cursorLine(): number;
-  breakpoints(): number[];
+  /** The place of the cursor, as the debugger names it: `12` or `0x1640`. */
+  cursor(): string;
+  /** Likewise. */
+  breakpoints(): string[];
   moved(state: State | null): void;
   say(text: string): void;
   /** Reports whether a command is running, which Stop can end. */
@@ -58,6 +61,7 @@ export class Stepper {
   private origin = h("p", { class: "dim origin", "data-test": "origin", "aria-live": "polite" });
   private explanation = h("pre", { class: "explain", "data-test": "explain", tabIndex: 0 });
   private panes: MemoryPane[];
+  private notice = h("div", { class: "notice", role: "alert", "data-test": "paused" });
   private log = h("pre", { class: "console-log", "aria-live": "polite", tabIndex: 0 });
   private listing = h("pre", { class: "listing" });
   private body: HTMLElement;
@@ -120,6 +124,7 @@ export class Stepper {
       { class: "step-body" },
       h("div", { class: "row" }, this.slider, formats),
       this.where,
+      this.notice,
       this.listing,
       h("section", {}, h("h3", {}, "Waves and lanes"), this.lanes.element),
       h("section", {}, h("h3", {}, "This instruction"), this.explanation),
@@ -142,12 +147,10 @@ export class Stepper {
       this.view.wave = this.view.lane = undefined;
       this.furthest = 0;
       this.log.textContent = "";
-      const state = await this.engine.request(
-        { op: "start", program: host.program(), max_instructions: host.limit() },
-        host.timeout(),
-      );
+      const program = await host.program();
+      const state = await this.engine.request({ op: "start", program, max_instructions: host.limit() }, host.timeout());
       this.show(state);
-      for (const line of host.breakpoints()) await this.command(`break ${line}`, false);
+      for (const place of host.breakpoints()) await this.command(`break ${place}`, false);
       host.say("The debugger is at the start of the run.");
     });
   }
@@ -157,6 +160,7 @@ export class Stepper {
     if (this.state) void this.after(async () => void (await this.engine.request({ op: "end" }).catch(() => null)));
     this.state = this.before = null;
     this.body.hidden = true;
+    this.notice.replaceChildren();
     this.host.moved(null);
   }
 
@@ -171,7 +175,7 @@ export class Stepper {
   }
 
   async toLine(): Promise<void> {
-    await this.run(`until ${this.host.cursorLine()}`);
+    await this.run(`until ${this.host.cursor()}`);
   }
 
   /** Restarts and goes to the position of a finding. */
@@ -179,16 +183,17 @@ export class Stepper {
     await this.start();
     if (!this.state) return;
     if (finding.workgroup.some((n) => n !== 0)) await this.run(`group ${finding.workgroup.join(",")}`);
-    await this.run(`tbreak ${finding.line} wave ${finding.wave}`);
+    // An address is exact, also where a line has several instructions.
+    await this.run(`tbreak 0x${finding.pc.toString(16)} wave ${finding.wave}`);
     await this.run("continue");
     await this.look({ wave: finding.wave, lane: finding.lane ?? undefined });
   }
 
   /** Sets or deletes a breakpoint of a running session. */
-  async toggleBreakpoint(line: number, on: boolean): Promise<void> {
+  async toggleBreakpoint(place: string, on: boolean): Promise<void> {
     if (!this.state) return;
     await this.after(async () => {
-      if (on) return this.command(`break ${line}`, false);
+      if (on) return this.command(`break ${place}`, false);
       await this.command("delete", false);
       for (const other of this.host.breakpoints()) await this.command(`break ${other}`, false);
     });
@@ -217,6 +222,7 @@ export class Stepper {
 
   private async command(line: string, echo: boolean): Promise<void> {
     this.stopping = false;
+    this.notice.replaceChildren();
     const end = performance.now() + this.host.timeout();
     for (;;) {
       const state = await this.engine.request({ op: "command", line, view: this.view }, this.host.timeout());
@@ -226,13 +232,21 @@ export class Stepper {
       this.show(state);
       // A long command returns periodically, so that it can be stopped.
       if (!state.paused || !RESUMABLE.test(line)) break;
-      if (this.stopping) return this.host.say(`Paused at step ${state.time.toLocaleString("en")}.`);
-      if (performance.now() > end) {
-        const limit = `${this.host.timeout() / 1000} s`;
-        return this.host.say(`Paused after ${limit} at step ${state.time.toLocaleString("en")}: ▶▶ continues.`);
-      }
+      if (this.stopping) return this.pause(line, `Paused at step ${state.time.toLocaleString("en")}.`);
+      if (performance.now() > end)
+        return this.pause(
+          line,
+          `Paused after ${this.host.timeout() / 1000} s at step ${state.time.toLocaleString("en")}.`,
+        );
       this.host.say(`Running: step ${state.time.toLocaleString("en")} …`);
     }
+  }
+
+  /** Says why a command has paused, and offers to go on with it. */
+  private pause(line: string, text: string): void {
+    const go = button("Go on ▶▶", `Continue: ${line}`, () => void this.run(line), { "data-test": "go-on" });
+    this.notice.replaceChildren(text, " ", go);
+    this.host.say(text);
   }
 
   private write(text: string): void {

@@ -87,7 +87,7 @@ export async function example(page, id) {
 
 /** Replaces the kernel's text like a paste. */
 export async function write(page, text) {
-  await page.locator(".left .cm-content").click();
+  await page.locator(".left .editor .cm-content").click();
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.insertText(text);
 }
