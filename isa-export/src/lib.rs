@@ -1,0 +1,6 @@
+//! Typed pseudocode in forms that other tools read. [`smt`] evaluates bodies symbolically, to terms of SMT
+//! solvers.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod smt;

@@ -1,0 +1,17 @@
+//! Bodies as terms of the SMT-LIB theories of bit vectors, arrays and floating-point numbers.
+//!
+//! A value is a bit vector, as in the reference evaluator; a condition is a bit vector of one bit. Float
+//! arithmetic is a function of bit patterns, too: [`Terms`] has nodes for the operations of IEEE 754, which
+//! [`Script`] writes with the theory of floating-point numbers, and the rules that the theory leaves open (which
+//! NaN results, denormals) are made of bit vectors around them.
+
+mod builtin;
+mod evaluate;
+mod float;
+mod script;
+mod term;
+
+pub use builtin::Setting;
+pub use evaluate::{Machine, Unsupported, evaluate};
+pub use script::Script;
+pub use term::{FloatOp, Node, Op, Rounding, Sort, Term, Terms};

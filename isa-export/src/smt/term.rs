@@ -1,0 +1,719 @@
+//! Terms, each of which exists once, so that equal terms are the same number. Constructors simplify.
+
+use foldhash::HashMap;
+use isa_spec::arith::mask;
+use isa_spec::pcode::ir::Ty;
+use std::collections::HashSet;
+
+/// The sort of a term.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sort {
+    /// A bit vector of at most 128 bits.
+    Bits(u32),
+    /// Bytes by an address of this many bits.
+    Memory(u32),
+}
+
+/// A term of [`Terms`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Term(u32);
+
+/// Rounding of a float operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the variants say what they are")]
+pub enum Rounding {
+    NearestEven,
+    Positive,
+    Negative,
+    Zero,
+}
+
+/// An operation of the theory of floating-point numbers, on bit patterns. A result that is a NaN is any NaN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the variants say what they are")]
+pub enum FloatOp {
+    Add(Ty, Rounding),
+    Mul(Ty, Rounding),
+    Div(Ty, Rounding),
+    Fma(Ty, Rounding),
+    Sqrt(Ty, Rounding),
+    /// To an integral number.
+    Integral(Ty, Rounding),
+    /// Between formats.
+    Convert {
+        from: Ty,
+        to: Ty,
+        rounding: Rounding,
+    },
+    /// From an integer.
+    FromInt {
+        signed: bool,
+        to: Ty,
+        rounding: Rounding,
+    },
+    /// To an integer, which can represent the number.
+    ToInt {
+        from: Ty,
+        width: u32,
+        signed: bool,
+        rounding: Rounding,
+    },
+    /// One bit: `<`; false with a NaN.
+    Less(Ty),
+    /// One bit: `==`; false with a NaN, and -0 equals +0.
+    Equal(Ty),
+}
+
+/// An operation with the meaning that SMT-LIB gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// A free variable.
+    Var(String),
+    /// A constant of the term's sort.
+    Const(u128),
+    /// `bvnot`.
+    Not,
+    /// `bvand`.
+    And,
+    /// `bvor`.
+    Or,
+    /// `bvxor`.
+    Xor,
+    /// `bvadd`.
+    Add,
+    /// `bvmul`.
+    Mul,
+    /// `bvudiv`.
+    Udiv,
+    /// `bvurem`.
+    Urem,
+    /// `bvshl`.
+    Shl,
+    /// `bvlshr`.
+    Lshr,
+    /// `bvashr`.
+    Ashr,
+    /// One bit: equal.
+    Eq,
+    /// One bit: `bvult`.
+    Ult,
+    /// One bit: `bvslt`.
+    Slt,
+    /// The second argument if the first is 1, else the third.
+    Ite,
+    /// The bits from this one on.
+    Extract(u32),
+    /// The first argument is the upper part.
+    Concat,
+    /// The byte of a memory at an address.
+    Select,
+    /// A memory with another byte at an address.
+    Store,
+    /// A function about which nothing is known but that equal arguments have equal results.
+    Apply(String),
+    /// Float arithmetic.
+    Float(FloatOp),
+}
+
+/// An operation with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// The operation.
+    pub op: Op,
+    /// The arguments.
+    pub args: Vec<Term>,
+    /// The sort of the result.
+    pub sort: Sort,
+}
+
+/// Constants with at most so many runs of equal bits are masks.
+const MAX_RUNS: u32 = 5;
+
+/// Returns the number of runs of equal bits.
+fn runs(bits: u128, width: u32) -> u32 {
+    ((bits ^ bits >> 1) & mask(width - 1)).count_ones() + 1
+}
+
+/// A set of terms.
+#[derive(Debug, Default)]
+pub struct Terms {
+    nodes: Vec<Node>,
+    numbers: HashMap<Node, Term>,
+    /// Parts of terms that were asked for before: a term may be reached on many ways.
+    extracts: HashMap<(Term, u32, u32), Term>,
+}
+
+impl Terms {
+    /// Returns the operation and arguments of a term.
+    pub fn node(&self, term: Term) -> &Node {
+        &self.nodes[term.0 as usize]
+    }
+
+    /// Returns the number of terms that exist.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns whether there is no term yet.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    fn add(&mut self, op: Op, args: Vec<Term>, sort: Sort) -> Term {
+        let next = Term(self.nodes.len() as u32);
+        let node = Node { op, args, sort };
+        match self.numbers.entry(node) {
+            std::collections::hash_map::Entry::Occupied(found) => *found.get(),
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                self.nodes.push(entry.key().clone());
+                entry.insert(next);
+                next
+            }
+        }
+    }
+
+    fn bits(&mut self, op: Op, args: Vec<Term>, width: u32) -> Term {
+        self.add(op, args, Sort::Bits(width))
+    }
+
+    /// Returns the width of a bit vector; 0 for a memory.
+    pub fn width(&self, term: Term) -> u32 {
+        match self.node(term).sort {
+            Sort::Bits(width) => width,
+            Sort::Memory(_) => 0,
+        }
+    }
+
+    /// Returns the value of a constant.
+    pub fn value(&self, term: Term) -> Option<u128> {
+        match self.node(term).op {
+            Op::Const(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Returns the value of a condition that is constant.
+    pub fn truth(&self, term: Term) -> Option<bool> {
+        self.value(term).map(|value| value != 0)
+    }
+
+    /// A free variable.
+    pub fn var(&mut self, name: &str, sort: Sort) -> Term {
+        self.add(Op::Var(name.to_string()), Vec::new(), sort)
+    }
+
+    /// A constant of a width.
+    pub fn constant(&mut self, value: u128, width: u32) -> Term {
+        self.bits(Op::Const(value & mask(width)), Vec::new(), width)
+    }
+
+    /// A condition.
+    pub fn bool(&mut self, value: bool) -> Term {
+        self.constant(value as u128, 1)
+    }
+
+    /// Inverts all bits.
+    pub fn not(&mut self, a: Term) -> Term {
+        let width = self.width(a);
+        match &self.node(a).op {
+            Op::Const(value) => {
+                let value = !value;
+                self.constant(value, width)
+            }
+            Op::Not => self.node(a).args[0],
+            _ => self.bits(Op::Not, vec![a], width),
+        }
+    }
+
+    /// Two's complement.
+    pub fn neg(&mut self, a: Term) -> Term {
+        let (width, not) = (self.width(a), self.not(a));
+        let one = self.constant(1, width);
+        self.add_bits(not, one)
+    }
+
+    /// The arguments in the order of a commutative operation: constants last.
+    fn ordered(&self, a: Term, b: Term) -> (Term, Term) {
+        let key = |t: Term| (self.value(t).is_some(), t);
+        if key(a) <= key(b) { (a, b) } else { (b, a) }
+    }
+
+    /// Bitwise and.
+    pub fn and(&mut self, a: Term, b: Term) -> Term {
+        let (a, b) = self.ordered(a, b);
+        let width = self.width(a);
+        match (self.value(a), self.value(b)) {
+            (Some(x), Some(y)) => self.constant(x & y, width),
+            (_, Some(0)) => b,
+            (_, Some(y)) if y == mask(width) => a,
+            _ if a == b => a,
+            (_, Some(y)) if runs(y, width) <= MAX_RUNS => {
+                self.by_runs(
+                    y,
+                    width,
+                    |t, set, lo, width| {
+                        if set { t.extract(a, lo, width) } else { t.constant(0, width) }
+                    },
+                )
+            }
+            _ if width == 1 && (self.is_not(a, b)) => self.bool(false),
+            _ => self.bits(Op::And, vec![a, b], width),
+        }
+    }
+
+    /// Joins parts that a function makes of the runs of equal bits of a constant. Operations with masks become
+    /// movements of bits, which have one form only.
+    fn by_runs(&mut self, bits: u128, width: u32, part: impl Fn(&mut Terms, bool, u32, u32) -> Term) -> Term {
+        let (mut value, mut lo) = (None, 0);
+        while lo < width {
+            let set = bits >> lo & 1 == 1;
+            let run = if set { (bits >> lo).trailing_ones() } else { (bits >> lo).trailing_zeros() };
+            let run = run.min(width - lo);
+            let next = part(self, set, lo, run);
+            value = Some(value.map_or(next, |low| self.concat(next, low)));
+            lo += run;
+        }
+        value.unwrap_or_else(|| self.constant(0, width))
+    }
+
+    /// Returns whether one term is the other, inverted.
+    fn is_not(&self, a: Term, b: Term) -> bool {
+        let inverts = |a: Term, b: Term| self.node(a).op == Op::Not && self.node(a).args[0] == b;
+        inverts(a, b) || inverts(b, a)
+    }
+
+    /// Bitwise or.
+    pub fn or(&mut self, a: Term, b: Term) -> Term {
+        let (a, b) = self.ordered(a, b);
+        let width = self.width(a);
+        match (self.value(a), self.value(b)) {
+            (Some(x), Some(y)) => self.constant(x | y, width),
+            (_, Some(0)) => a,
+            (_, Some(y)) if y == mask(width) => b,
+            (_, Some(y)) if runs(y, width) <= MAX_RUNS => self.by_runs(y, width, |t, set, lo, width| {
+                if set { t.constant(u128::MAX, width) } else { t.extract(a, lo, width) }
+            }),
+            _ if a == b => a,
+            _ if width == 1 && self.is_not(a, b) => self.bool(true),
+            _ => self.bits(Op::Or, vec![a, b], width),
+        }
+    }
+
+    /// Bitwise exclusive or.
+    pub fn xor(&mut self, a: Term, b: Term) -> Term {
+        let (a, b) = self.ordered(a, b);
+        let width = self.width(a);
+        match (self.value(a), self.value(b)) {
+            (Some(x), Some(y)) => self.constant(x ^ y, width),
+            (_, Some(0)) => a,
+            (_, Some(y)) if y == mask(width) => self.not(a),
+            (_, Some(y)) if runs(y, width) <= MAX_RUNS => self.by_runs(y, width, |t, set, lo, width| {
+                let part = t.extract(a, lo, width);
+                if set { t.not(part) } else { part }
+            }),
+            _ if a == b => self.constant(0, width),
+            _ => self.bits(Op::Xor, vec![a, b], width),
+        }
+    }
+
+    /// A sum, wrapping.
+    pub fn add_bits(&mut self, a: Term, b: Term) -> Term {
+        let (a, b) = self.ordered(a, b);
+        let width = self.width(a);
+        match (self.value(a), self.value(b)) {
+            (Some(x), Some(y)) => self.constant(x.wrapping_add(y), width),
+            (_, Some(0)) => a,
+            (_, Some(y)) => {
+                // The sum of a term and one constant.
+                if let Node { op: Op::Add, args, .. } = self.node(a)
+                    && let Some(x) = self.value(args[1])
+                {
+                    let first = args[0];
+                    let sum = self.constant(x.wrapping_add(y), width);
+                    return self.add_bits(first, sum);
+                }
+                self.bits(Op::Add, vec![a, b], width)
+            }
+            _ => {
+                // Constants move outwards: (x + 1) + y is (x + y) + 1.
+                for (one, other) in [(a, b), (b, a)] {
+                    if let Node { op: Op::Add, args, .. } = self.node(one)
+                        && self.value(args[1]).is_some()
+                    {
+                        let (first, constant) = (args[0], args[1]);
+                        let sum = self.add_bits(first, other);
+                        return self.add_bits(sum, constant);
+                    }
+                }
+                self.bits(Op::Add, vec![a, b], width)
+            }
+        }
+    }
+
+    /// A difference, wrapping.
+    pub fn sub(&mut self, a: Term, b: Term) -> Term {
+        if a == b {
+            let width = self.width(a);
+            return self.constant(0, width);
+        }
+        let negative = self.neg(b);
+        self.add_bits(a, negative)
+    }
+
+    /// A product, wrapping.
+    pub fn mul(&mut self, a: Term, b: Term) -> Term {
+        let (a, b) = self.ordered(a, b);
+        let width = self.width(a);
+        match (self.value(a), self.value(b)) {
+            (Some(x), Some(y)) => self.constant(x.wrapping_mul(y), width),
+            (_, Some(0)) => b,
+            (_, Some(1)) => a,
+            (_, Some(y)) if y.is_power_of_two() => {
+                let count = self.constant(y.trailing_zeros() as u128, width);
+                self.shl(a, count)
+            }
+            _ => self.bits(Op::Mul, vec![a, b], width),
+        }
+    }
+
+    /// An unsigned quotient; all ones for a divisor of 0.
+    pub fn udiv(&mut self, a: Term, b: Term) -> Term {
+        let width = self.width(a);
+        match (self.value(a), self.value(b)) {
+            (Some(x), Some(y)) => self.constant(x.checked_div(y).unwrap_or(u128::MAX), width),
+            (_, Some(1)) => a,
+            _ => self.bits(Op::Udiv, vec![a, b], width),
+        }
+    }
+
+    /// An unsigned remainder; the dividend for a divisor of 0.
+    pub fn urem(&mut self, a: Term, b: Term) -> Term {
+        let width = self.width(a);
+        match (self.value(a), self.value(b)) {
+            (Some(x), Some(y)) => self.constant(x.checked_rem(y).unwrap_or(x), width),
+            _ => self.bits(Op::Urem, vec![a, b], width),
+        }
+    }
+
+    /// Shifts left; 0 for counts at or beyond the width. The count has the same width.
+    pub fn shl(&mut self, a: Term, count: Term) -> Term {
+        let width = self.width(a);
+        match self.value(count) {
+            Some(0) => a,
+            Some(count) if count >= width as u128 => self.constant(0, width),
+            Some(count) => {
+                let low = self.extract(a, 0, width - count as u32);
+                let zeros = self.constant(0, count as u32);
+                self.concat(low, zeros)
+            }
+            None => self.bits(Op::Shl, vec![a, count], width),
+        }
+    }
+
+    /// Shifts right; 0 for counts at or beyond the width.
+    pub fn lshr(&mut self, a: Term, count: Term) -> Term {
+        let width = self.width(a);
+        match self.value(count) {
+            Some(0) => a,
+            Some(count) if count >= width as u128 => self.constant(0, width),
+            Some(count) => {
+                let high = self.extract(a, count as u32, width - count as u32);
+                self.zero_extend(high, width)
+            }
+            None => self.bits(Op::Lshr, vec![a, count], width),
+        }
+    }
+
+    /// Shifts right with copies of the sign.
+    pub fn ashr(&mut self, a: Term, count: Term) -> Term {
+        let width = self.width(a);
+        match self.value(count) {
+            Some(0) => a,
+            Some(count) => {
+                let count = (count as u32).min(width - 1);
+                let high = self.extract(a, count, width - count);
+                self.sign_extend(high, width)
+            }
+            None => self.bits(Op::Ashr, vec![a, count], width),
+        }
+    }
+
+    /// One bit: equal.
+    pub fn eq(&mut self, a: Term, b: Term) -> Term {
+        let (a, b) = self.ordered(a, b);
+        match (self.value(a), self.value(b)) {
+            (Some(x), Some(y)) => self.bool(x == y),
+            _ if a == b => self.bool(true),
+            (_, Some(1)) if self.width(a) == 1 => a,
+            (_, Some(0)) if self.width(a) == 1 => self.not(a),
+            // The bits beyond a zero-extended value.
+            (_, Some(y)) if self.node(a).op == Op::Concat && self.node(a).args[0] != a => {
+                let (high, low) = (self.node(a).args[0], self.node(a).args[1]);
+                let Some(x) = self.value(high) else { return self.bits(Op::Eq, vec![a, b], 1) };
+                let width = self.width(low);
+                if x != y >> width {
+                    return self.bool(false);
+                }
+                let y = self.constant(y, width);
+                self.eq(low, y)
+            }
+            _ => self.bits(Op::Eq, vec![a, b], 1),
+        }
+    }
+
+    /// One bit: unsigned less.
+    pub fn ult(&mut self, a: Term, b: Term) -> Term {
+        match (self.value(a), self.value(b)) {
+            (Some(x), Some(y)) => self.bool(x < y),
+            (_, Some(0)) => self.bool(false),
+            _ if a == b => self.bool(false),
+            _ => self.bits(Op::Ult, vec![a, b], 1),
+        }
+    }
+
+    /// One bit: signed less.
+    pub fn slt(&mut self, a: Term, b: Term) -> Term {
+        let width = self.width(a);
+        let signed = |v: u128| isa_spec::arith::sign_extend(v, width) as i128;
+        match (self.value(a), self.value(b)) {
+            (Some(x), Some(y)) => self.bool(signed(x) < signed(y)),
+            _ if a == b => self.bool(false),
+            _ => self.bits(Op::Slt, vec![a, b], 1),
+        }
+    }
+
+    /// Chooses by a condition.
+    pub fn ite(&mut self, cond: Term, a: Term, b: Term) -> Term {
+        match self.truth(cond) {
+            Some(true) => return a,
+            Some(false) => return b,
+            None if a == b => return a,
+            None => {}
+        }
+        if self.node(cond).op == Op::Not {
+            let cond = self.node(cond).args[0];
+            return self.ite(cond, b, a);
+        }
+        // A choice by the same condition inside.
+        let inner = |terms: &Terms, t: Term, at: usize| {
+            let node = terms.node(t);
+            (node.op == Op::Ite && node.args[0] == cond).then(|| node.args[at])
+        };
+        let (a, b) = (inner(self, a, 1).unwrap_or(a), inner(self, b, 2).unwrap_or(b));
+        if a == b {
+            return a;
+        }
+        if self.width(a) == 1 {
+            match (self.truth(a), self.truth(b)) {
+                (Some(true), Some(false)) => return cond,
+                (Some(false), Some(true)) => return self.not(cond),
+                (Some(true), None) => return self.or(cond, b),
+                (None, Some(false)) => return self.and(cond, a),
+                (Some(false), None) => {
+                    let not = self.not(cond);
+                    return self.and(not, b);
+                }
+                (None, Some(true)) => {
+                    let not = self.not(cond);
+                    return self.or(not, a);
+                }
+                _ => {}
+            }
+        }
+        let sort = self.node(a).sort;
+        self.add(Op::Ite, vec![cond, a, b], sort)
+    }
+
+    /// `width` bits from bit `lo` on, which are all inside.
+    pub fn extract(&mut self, a: Term, lo: u32, width: u32) -> Term {
+        let of = self.width(a);
+        debug_assert!(lo + width <= of && width > 0, "{lo} + {width} of {of}");
+        if width == of {
+            return a;
+        }
+        if let Some(found) = self.extracts.get(&(a, lo, width)) {
+            return *found;
+        }
+        let found = self.extract_from(a, lo, width);
+        self.extracts.insert((a, lo, width), found);
+        found
+    }
+
+    fn extract_from(&mut self, a: Term, lo: u32, width: u32) -> Term {
+        let node = self.node(a);
+        match &node.op {
+            Op::Const(value) => {
+                let value = value >> lo;
+                self.constant(value, width)
+            }
+            Op::Extract(inner) => {
+                let (inner, of) = (*inner, node.args[0]);
+                self.extract(of, inner + lo, width)
+            }
+            Op::Concat => {
+                let (high, low) = (node.args[0], node.args[1]);
+                let split = self.width(low);
+                if lo >= split {
+                    self.extract(high, lo - split, width)
+                } else if lo + width <= split {
+                    self.extract(low, lo, width)
+                } else {
+                    let upper = self.extract(high, 0, lo + width - split);
+                    let lower = self.extract(low, lo, split - lo);
+                    self.concat(upper, lower)
+                }
+            }
+            // Bitwise operations of parts; the low part of a sum or product depends on the low parts only.
+            Op::Not | Op::And | Op::Or | Op::Xor => {
+                let (op, args) = (node.op.clone(), node.args.clone());
+                let args: Vec<Term> = args.into_iter().map(|arg| self.extract(arg, lo, width)).collect();
+                match op {
+                    Op::Not => self.not(args[0]),
+                    Op::And => self.and(args[0], args[1]),
+                    Op::Or => self.or(args[0], args[1]),
+                    _ => self.xor(args[0], args[1]),
+                }
+            }
+            Op::Add | Op::Mul if lo == 0 => {
+                let (sum, args) = (node.op == Op::Add, node.args.clone());
+                let args: Vec<Term> = args.into_iter().map(|arg| self.extract(arg, 0, width)).collect();
+                if sum { self.add_bits(args[0], args[1]) } else { self.mul(args[0], args[1]) }
+            }
+            Op::Ite => {
+                let (cond, yes, no) = (node.args[0], node.args[1], node.args[2]);
+                let yes = self.extract(yes, lo, width);
+                let no = self.extract(no, lo, width);
+                self.ite(cond, yes, no)
+            }
+            _ => self.bits(Op::Extract(lo), vec![a], width),
+        }
+    }
+
+    /// Joins bit vectors, the first above the second.
+    pub fn concat(&mut self, high: Term, low: Term) -> Term {
+        let width = self.width(high) + self.width(low);
+        if let (Some(x), Some(y)) = (self.value(high), self.value(low)) {
+            let shifted = x.checked_shl(self.width(low)).unwrap_or(0);
+            return self.constant(shifted | y, width);
+        }
+        // Adjacent parts of one term, and constants that meet.
+        let (h, l) = (self.node(high).clone(), self.node(low).clone());
+        if let (Op::Extract(above), Op::Extract(below)) = (&h.op, &l.op)
+            && h.args[0] == l.args[0]
+            && *above == below + self.width(low)
+        {
+            return self.extract(h.args[0], *below, width);
+        }
+        if l.op == Op::Concat {
+            let (middle, rest) = (l.args[0], l.args[1]);
+            let joins = self.value(high).is_some() && self.value(middle).is_some()
+                || match (&h.op, &self.node(middle).op) {
+                    (Op::Extract(above), Op::Extract(below)) => {
+                        self.node(middle).args[0] == h.args[0] && *above == below + self.width(middle)
+                    }
+                    _ => false,
+                };
+            if joins {
+                let upper = self.concat(high, middle);
+                return self.concat(upper, rest);
+            }
+        }
+        // To the right, so that the comparison above sees each pair of neighbours.
+        if h.op == Op::Concat {
+            let (first, second) = (h.args[0], h.args[1]);
+            let lower = self.concat(second, low);
+            return self.concat(first, lower);
+        }
+        self.bits(Op::Concat, vec![high, low], width)
+    }
+
+    /// Extends with zeros to a width, which is not smaller.
+    pub fn zero_extend(&mut self, a: Term, width: u32) -> Term {
+        let own = self.width(a);
+        if own == width {
+            return a;
+        }
+        let zeros = self.constant(0, width - own);
+        self.concat(zeros, a)
+    }
+
+    /// Extends with copies of the sign to a width, which is not smaller.
+    pub fn sign_extend(&mut self, a: Term, width: u32) -> Term {
+        let own = self.width(a);
+        if own == width {
+            return a;
+        }
+        let sign = self.extract(a, own - 1, 1);
+        let (ones, zeros) = (self.constant(u128::MAX, width - own), self.constant(0, width - own));
+        let above = self.ite(sign, ones, zeros);
+        self.concat(above, a)
+    }
+
+    /// Truncates, or extends with zeros.
+    pub fn resize(&mut self, a: Term, width: u32) -> Term {
+        if width <= self.width(a) { self.extract(a, 0, width) } else { self.zero_extend(a, width) }
+    }
+
+    /// An address as a term plus a constant.
+    fn offset(&self, address: Term) -> (Option<Term>, u128) {
+        let node = self.node(address);
+        match node.op {
+            Op::Const(value) => (None, value),
+            Op::Add => match self.value(node.args[1]) {
+                Some(value) => (Some(node.args[0]), value),
+                None => (Some(address), 0),
+            },
+            _ => (Some(address), 0),
+        }
+    }
+
+    /// The byte of a memory at an address.
+    pub fn select(&mut self, mut memory: Term, address: Term) -> Term {
+        let (base, offset) = self.offset(address);
+        while self.node(memory).op == Op::Store {
+            let [before, at, byte] = self.node(memory).args[..] else { break };
+            if at == address {
+                return byte;
+            }
+            let (other, distance) = self.offset(at);
+            // The same base with another offset is another address.
+            if other != base || distance == offset {
+                break;
+            }
+            memory = before;
+        }
+        self.bits(Op::Select, vec![memory, address], 8)
+    }
+
+    /// A memory with another byte at an address.
+    pub fn store(&mut self, memory: Term, address: Term, byte: Term) -> Term {
+        let sort = self.node(memory).sort;
+        self.add(Op::Store, vec![memory, address, byte], sort)
+    }
+
+    /// An unknown function.
+    pub fn apply(&mut self, name: &str, args: Vec<Term>, width: u32) -> Term {
+        self.bits(Op::Apply(name.to_string()), args, width)
+    }
+
+    /// A float operation, whose result has this width.
+    pub fn float(&mut self, op: FloatOp, args: Vec<Term>, width: u32) -> Term {
+        self.bits(Op::Float(op), args, width)
+    }
+
+    /// Returns the terms that a list of terms is made of, each after its arguments.
+    pub fn reachable(&self, roots: &[Term]) -> Vec<Term> {
+        let (mut seen, mut order) = (HashSet::new(), Vec::new());
+        // A term is left when it is met the second time: terms can be nested too deeply for recursion.
+        let mut stack: Vec<(Term, bool)> = roots.iter().rev().map(|root| (*root, false)).collect();
+        while let Some((term, done)) = stack.pop() {
+            if done {
+                order.push(term);
+            } else if seen.insert(term) {
+                stack.push((term, true));
+                stack.extend(self.node(term).args.iter().rev().map(|arg| (*arg, false)));
+            }
+        }
+        order
+    }
+}
