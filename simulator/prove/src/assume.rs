@@ -1,0 +1,198 @@
+//! Preconditions: `v1 < 1024 && s2 == 0`.
+
+use crate::routes::Register;
+use crate::setup::{Lanes, Setup};
+use crate::state::initial;
+use isa_export::smt::{Term, Terms};
+use wavesim_machine::state::wave::{EXEC_LO, M0, VCC_LO};
+
+/// A precondition that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--assume: {message} at `{rest}`")]
+pub struct AssumeError {
+    /// What is wrong.
+    pub message: String,
+    /// The text from there on.
+    pub rest: String,
+}
+
+/// Reads a register by its name: `v3`, `s7`, `vcc_lo`, `m0`, `scc`.
+pub fn register(name: &str) -> Option<Register> {
+    let number = |rest: &str, limit: u32| rest.parse().ok().filter(|n| *n < limit);
+    match name {
+        "vcc_lo" | "vcc" => Some(Register::Scalar(VCC_LO as u32)),
+        "vcc_hi" => Some(Register::Scalar(VCC_LO as u32 + 1)),
+        "exec_lo" | "exec" => Some(Register::Scalar(EXEC_LO as u32)),
+        "exec_hi" => Some(Register::Scalar(EXEC_LO as u32 + 1)),
+        "m0" => Some(Register::Scalar(M0 as u32)),
+        "scc" => Some(Register::Scc),
+        _ => match name.split_at_checked(1)? {
+            ("v", rest) => number(rest, 1024).map(Register::Vector),
+            ("s", rest) => number(rest, 106).map(Register::Scalar),
+            _ => None,
+        },
+    }
+}
+
+/// Reads a precondition. Comparisons with `<`, `<=`, `>` and `>=` are unsigned; `i<` and so on are signed. `lane` is the
+/// lane that VGPRs are of.
+pub fn parse(
+    terms: &mut Terms,
+    setup: &Setup,
+    lanes: Lanes,
+    lane: u32,
+    text: &str,
+) -> Result<Term, AssumeError> {
+    let mut parser = Parser { terms, setup, lanes, lane, rest: text.trim_start(), depth: 0 };
+    let value = parser.binary(0)?;
+    if !parser.rest.is_empty() {
+        return parser.error("an operator was expected");
+    }
+    Ok(parser.truth(value))
+}
+
+struct Parser<'a> {
+    terms: &'a mut Terms,
+    setup: &'a Setup,
+    lanes: Lanes,
+    lane: u32,
+    rest: &'a str,
+    depth: u32,
+}
+
+/// Operators by precedence, the loosest first; longer spellings before their beginnings.
+const LEVELS: [&[&str]; 9] = [
+    &["||"],
+    &["&&"],
+    &["|"],
+    &["^"],
+    &["&"],
+    &["==", "!="],
+    &["i<=", "i>=", "i<", "i>", "<=", ">=", "<", ">"],
+    &["<<", ">>"],
+    &["+", "-", "*"],
+];
+
+/// The depth of nesting at which a text is refused.
+const MAX_DEPTH: u32 = 64;
+
+impl Parser<'_> {
+    fn error<T>(&self, message: &str) -> Result<T, AssumeError> {
+        Err(AssumeError { message: message.into(), rest: self.rest.to_string() })
+    }
+
+    fn operator(&mut self, list: &[&'static str]) -> Option<&'static str> {
+        let found = list.iter().find(|op| {
+            let Some(after) = self.rest.strip_prefix(**op) else { return false };
+            // `<` is not the beginning of `<<`, nor `&` of `&&`.
+            let doubled = op.len() == 1 && after.starts_with(**op)
+                || matches!(**op, "<" | ">") && after.starts_with('=');
+            !doubled
+        })?;
+        self.rest = self.rest[found.len()..].trim_start();
+        Some(found)
+    }
+
+    fn truth(&mut self, value: Term) -> Term {
+        let zero = self.terms.constant(0, self.terms.width(value));
+        let is_zero = self.terms.eq(value, zero);
+        self.terms.not(is_zero)
+    }
+
+    fn number_of(&mut self, value: Term) -> Term {
+        self.terms.resize(value, 32)
+    }
+
+    fn binary(&mut self, level: usize) -> Result<Term, AssumeError> {
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        let mut value = self.binary(level + 1)?;
+        while let Some(op) = self.operator(operators) {
+            let right = self.binary(level + 1)?;
+            value = self.apply(op, value, right);
+        }
+        Ok(value)
+    }
+
+    fn apply(&mut self, op: &str, a: Term, b: Term) -> Term {
+        if matches!(op, "||" | "&&") {
+            let (a, b) = (self.truth(a), self.truth(b));
+            return if op == "||" { self.terms.or(a, b) } else { self.terms.and(a, b) };
+        }
+        let (a, b) = (self.number_of(a), self.number_of(b));
+        let t = &mut *self.terms;
+        match op {
+            "|" => t.or(a, b),
+            "^" => t.xor(a, b),
+            "&" => t.and(a, b),
+            "<<" => t.shl(a, b),
+            ">>" => t.lshr(a, b),
+            "+" => t.add_bits(a, b),
+            "-" => t.sub(a, b),
+            "*" => t.mul(a, b),
+            "==" => t.eq(a, b),
+            "!=" => {
+                let eq = t.eq(a, b);
+                t.not(eq)
+            }
+            "<" => t.ult(a, b),
+            ">" => t.ult(b, a),
+            "i<" => t.slt(a, b),
+            "i>" => t.slt(b, a),
+            "<=" | ">=" | "i<=" | "i>=" => {
+                let signed = op.starts_with('i');
+                let (x, y) = if op.ends_with("<=") { (b, a) } else { (a, b) };
+                let less = if signed { t.slt(x, y) } else { t.ult(x, y) };
+                t.not(less)
+            }
+            _ => a,
+        }
+    }
+
+    fn unary(&mut self) -> Result<Term, AssumeError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return self.error("too deeply nested");
+        }
+        let value = self.primary();
+        self.depth -= 1;
+        value
+    }
+
+    fn primary(&mut self) -> Result<Term, AssumeError> {
+        for prefix in ["!", "~", "-", "("] {
+            let Some(rest) = self.rest.strip_prefix(prefix) else { continue };
+            self.rest = rest.trim_start();
+            if prefix == "(" {
+                let value = self.binary(0)?;
+                let Some(rest) = self.rest.strip_prefix(')') else { return self.error("`)` was expected") };
+                self.rest = rest.trim_start();
+                return Ok(value);
+            }
+            let value = self.unary()?;
+            let number = self.number_of(value);
+            return Ok(match prefix {
+                "!" => {
+                    let truth = self.truth(value);
+                    self.terms.not(truth)
+                }
+                "~" => self.terms.not(number),
+                _ => self.terms.neg(number),
+            });
+        }
+        let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        let number = match word.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => word.parse().ok(),
+        };
+        let value = match (number, register(word)) {
+            (Some(number), _) => self.terms.constant(number as u128, 32),
+            (None, Some(register)) => initial(self.terms, self.setup, self.lanes, self.lane, register),
+            (None, None) => {
+                return self.error("a register (v1, s2, vcc_lo, m0, scc) or a number of 32 bits was expected");
+            }
+        };
+        self.rest = rest.trim_start();
+        Ok(value)
+    }
+}

@@ -1,0 +1,21 @@
+//! Proofs that two pieces of machine code are equal for all inputs. The typed bodies of the pseudocode are executed
+//! with terms for values ([`isa_export::smt`]), and an SMT solver is asked for inputs for which the results differ.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod assume;
+mod execute;
+mod machine;
+mod proof;
+mod replay;
+mod routes;
+mod setup;
+mod solver;
+mod state;
+
+pub use assume::{AssumeError, register};
+pub use proof::{Code, Counterexample, Difference, Live, ProofError, Question, Verdict};
+pub use routes::Register;
+pub use setup::Setup;
+pub use solver::{Solver, SolverError};
+pub use state::register_name;

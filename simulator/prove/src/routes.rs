@@ -1,0 +1,358 @@
+//! Where the bits of operands come from, and where those of results go. Reading and writing an operand only moves
+//! bits: halves are selected, signs are flipped, parts are extended. Which ones is learned from the reference
+//! executor, which is asked with registers of known content, so that nothing is said twice about operands.
+
+use crate::setup::Setup;
+use isa_export::smt::Unsupported;
+use isa_spec::arith::mask;
+use isa_spec::pcode::ir::{Expr, ExprKind, Place, PlaceKind, Role, Semantics, Shape, Stmt, Ty, Uses};
+use isa_spec::source::Span;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use wavesim_engine::reference;
+use wavesim_isa::inst::Inst;
+use wavesim_isa::operand::{Code, Operand, code};
+use wavesim_machine::exec::context::Context;
+use wavesim_machine::memory::Memory;
+use wavesim_machine::state::wave::{ALL_VGPRS, EXEC_HI, EXEC_LO, NULL, SGPRS};
+use wavesim_machine::state::{Wave, Workgroup};
+
+/// A register of 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Register {
+    /// A VGPR of the lane.
+    Vector(u32),
+    /// An SGPR, by operand code.
+    Scalar(u32),
+    /// The scalar condition code.
+    Scc,
+}
+
+/// The origin of a bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bit {
+    /// A constant.
+    Constant(bool),
+    /// A bit of a register.
+    Register { register: Register, bit: u32, inverted: bool },
+}
+
+/// The origins of a value's bits, the lowest first.
+pub type Route = Rc<Vec<Bit>>;
+
+/// What a write does to the registers that it changes: for each, the new bits, of the value (`Ok`) or constant
+/// (`Err`), by position in the register; positions that are missing keep their bits.
+pub type Effect = Rc<Vec<(Register, u32, Result<u32, bool>)>>;
+
+type Key = (u16, u16, Vec<u32>, bool, String);
+
+/// Learns routes, each once.
+#[derive(Default)]
+pub struct Routes {
+    sources: RefCell<HashMap<Key, Result<Route, Unsupported>>>,
+    effects: RefCell<HashMap<Key, Result<Effect, Unsupported>>>,
+}
+
+/// An instruction and the part of its semantics that matters to operands.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    pub inst: &'a Inst,
+    pub sem: &'a Semantics,
+    /// The second half of VOPD.
+    pub second: bool,
+}
+
+const REGISTERS: usize = ALL_VGPRS + SGPRS + 1;
+
+fn register(at: usize) -> Register {
+    match at {
+        _ if at < ALL_VGPRS => Register::Vector(at as u32),
+        _ if at < ALL_VGPRS + SGPRS => Register::Scalar((at - ALL_VGPRS) as u32),
+        _ => Register::Scc,
+    }
+}
+
+/// Returns whether a register is the same in all experiments. EXEC selects the lanes that run bodies of lane shape.
+fn is_fixed(register: Register, lanes: bool) -> bool {
+    let Register::Scalar(n) = register else { return false };
+    n as usize == NULL || lanes && [EXEC_LO, EXEC_HI].contains(&(n as usize))
+}
+
+/// A wave whose registers have these words in all lanes. If bodies run for lanes, only the first one is active.
+fn wave(setup: &Setup, lanes: bool, word: impl Fn(usize) -> u32) -> Wave {
+    let mut wave = Wave::new(setup.wave_size);
+    wave.mode = setup.mode;
+    for at in 0..REGISTERS {
+        match register(at) {
+            Register::Vector(n) => {
+                wave.set_lane_vec(0, n as usize, wavesim_machine::state::LaneVec::splat(word(at)))
+            }
+            Register::Scalar(n) if !is_fixed(register(at), lanes) => wave.sgprs[n as usize] = word(at),
+            Register::Scalar(_) => {}
+            Register::Scc => wave.scc = word(at) & 1,
+        }
+    }
+    if lanes {
+        wave.set_exec(1);
+    }
+    wave
+}
+
+/// Words that differ by experiment: those of experiment `k` have bit `k` of the number of each bit.
+fn pattern(at: usize, k: u32) -> u32 {
+    (0..32).fold(0, |word, bit| word | (((at * 32 + bit) >> k & 1) as u32) << bit)
+}
+
+/// Words without a pattern, to test what was learned.
+fn noise(at: usize) -> u32 {
+    (at as u32 + 1).wrapping_mul(0x9e37_79b9).rotate_left(at as u32 % 31) ^ 0x5bd1_e995
+}
+
+const EXPERIMENTS: u32 = (REGISTERS * 32).ilog2() + 1;
+
+impl Routes {
+    /// Returns the origins of the bits of an operand's value in the first lane. `what` reads the value from a wave.
+    fn learn(
+        &self,
+        setup: &Setup,
+        width: u32,
+        lanes: bool,
+        name: &str,
+        what: impl Fn(&mut Wave) -> Option<u128>,
+    ) -> Result<Route, Unsupported> {
+        let unknown = || Unsupported(format!("{name} does not only move bits of registers"));
+        let read = |word: &dyn Fn(usize) -> u32| {
+            what(&mut wave(setup, lanes, word)).map(|value| value & mask(width)).ok_or_else(unknown)
+        };
+        let (zeros, ones) = (read(&|_| 0)?, read(&|_| u32::MAX)?);
+        let mut numbers = vec![0_usize; width as usize];
+        for k in 0..EXPERIMENTS {
+            let value = read(&|at| pattern(at, k))?;
+            for (bit, number) in numbers.iter_mut().enumerate() {
+                *number |= ((value >> bit & 1) as usize) << k;
+            }
+        }
+        let origin = |(bit, number): (usize, usize)| {
+            let (zero, one) = (zeros >> bit & 1 == 1, ones >> bit & 1 == 1);
+            if zero == one {
+                return Bit::Constant(zero);
+            }
+            let number = if zero { number ^ ((1 << EXPERIMENTS) - 1) } else { number };
+            let register = register((number / 32).min(REGISTERS - 1));
+            Bit::Register { register, bit: (number % 32) as u32, inverted: zero }
+        };
+        let route: Vec<Bit> = numbers.into_iter().enumerate().map(origin).collect();
+        // The hypothesis is tested with other contents.
+        let test = |word: &dyn Fn(usize) -> u32| -> Result<bool, Unsupported> {
+            let wave = wave(setup, lanes, word);
+            let expected = read(word)?;
+            let value = route.iter().rev().fold(0_u128, |value, bit| {
+                let bit = match *bit {
+                    Bit::Constant(bit) => bit,
+                    Bit::Register { register, bit, inverted } => {
+                        let word = match register {
+                            Register::Vector(n) => wave.vgpr(0, n),
+                            Register::Scalar(n) => wave.sgprs[n as usize],
+                            Register::Scc => wave.scc,
+                        };
+                        (word >> bit & 1 == 1) != inverted
+                    }
+                };
+                value << 1 | bit as u128
+            });
+            Ok(value == expected)
+        };
+        if test(&noise)? && test(&|at| !noise(at))? { Ok(Rc::new(route)) } else { Err(unknown()) }
+    }
+
+    /// Returns the origins of an operand's bits.
+    pub fn source(
+        &self,
+        setup: &Setup,
+        reader: Reader<'_>,
+        role: Role,
+        width: u32,
+    ) -> Result<Route, Unsupported> {
+        let Reader { inst, sem, second } = reader;
+        let key = key(reader, format!("{role:?} {width}"));
+        if let Some(found) = self.sources.borrow().get(&key) {
+            return found.clone();
+        }
+        let fields: Vec<&'static str> = sem.uses.fields.iter().copied().collect();
+        let route = self.learn(setup, width, false, &format!("operand {role:?}"), |wave| {
+            reference::operand(setup.arch, inst, (sem.shape, &fields), second, wave, role, 0).or(Some(0))
+        });
+        self.sources.borrow_mut().insert(key, route.clone());
+        route
+    }
+
+    /// Returns the origins of a dword of an operand, as another lane has it.
+    pub fn dword(
+        &self,
+        setup: &Setup,
+        reader: Reader<'_>,
+        role: Role,
+        index: u32,
+    ) -> Result<Route, Unsupported> {
+        let key = key(reader, format!("{role:?}[{index}]"));
+        if let Some(found) = self.sources.borrow().get(&key) {
+            return found.clone();
+        }
+        let constant = |value: u32| Box::new(expr(ExprKind::Const(value as u128), Ty::U(32)));
+        let value = ExprKind::OperandLane { role, lane: constant(0), index: constant(index) };
+        let body = to_sgpr(value);
+        let lanes = runs_lanes(reader);
+        let operands = wavesim_isa::operand::binding(setup.arch, reader.inst.entry);
+        let exec = |o: &Operand| {
+            let code = operands.value(reader.inst, o).map(|value| code(setup.arch, o, value));
+            matches!(code, Some(Code::Sgpr(n)) if [EXEC_LO, EXEC_HI].contains(&(n as usize)))
+        };
+        if lanes && operands.operands.iter().any(exec) {
+            return Err(Unsupported("EXEC as an operand of lanes".into()));
+        }
+        let route = self.learn(setup, 32, lanes, &format!("operand {role:?}"), |wave| {
+            run(setup, reader, &body, wave)?;
+            Some(wave.sgprs[0] as u128)
+        });
+        self.sources.borrow_mut().insert(key, route.clone());
+        route
+    }
+
+    /// Returns the number of an operand's register.
+    pub fn index(&self, setup: &Setup, reader: Reader<'_>, role: Role) -> Result<u32, Unsupported> {
+        let mut wave = wave(setup, runs_lanes(reader), |_| 0);
+        run(setup, reader, &to_sgpr(ExprKind::OperandIndex(role)), &mut wave)
+            .map(|()| wave.sgprs[0])
+            .ok_or_else(|| Unsupported(format!("the number of operand {role:?}")))
+    }
+
+    /// Returns what writing a value of a width to an operand does.
+    pub fn effect(
+        &self,
+        setup: &Setup,
+        reader: Reader<'_>,
+        role: Role,
+        width: u32,
+    ) -> Result<Effect, Unsupported> {
+        let key = key(reader, format!("write {role:?} {width}"));
+        if let Some(found) = self.effects.borrow().get(&key) {
+            return found.clone();
+        }
+        let effect = self.learn_effect(setup, reader, role, width);
+        self.effects.borrow_mut().insert(key, effect.clone());
+        effect
+    }
+
+    fn learn_effect(
+        &self,
+        setup: &Setup,
+        reader: Reader<'_>,
+        role: Role,
+        width: u32,
+    ) -> Result<Effect, Unsupported> {
+        let lanes = runs_lanes(reader);
+        let unknown = || Unsupported(format!("the write of operand {role:?} does not only move bits"));
+        let after = |word: &dyn Fn(usize) -> u32, value: u128| -> Result<Vec<u32>, Unsupported> {
+            let mut wave = wave(setup, lanes, word);
+            let place = Place { kind: PlaceKind::Operand(role), ty: Ty::B(width as u16) };
+            let value = expr(ExprKind::Const(value & mask(width)), Ty::B(width as u16));
+            let body = vec![Stmt::Assign { place, value, span: Span::default() }];
+            run(setup, reader, &body, &mut wave).ok_or_else(unknown)?;
+            let word = |at| match register(at) {
+                Register::Vector(n) => wave.vgpr(0, n),
+                Register::Scalar(n) => wave.sgprs[n as usize],
+                Register::Scc => wave.scc,
+            };
+            Ok((0..REGISTERS).map(word).collect())
+        };
+        let clear: &dyn Fn(usize) -> u32 = &|_| 0;
+        let set: &dyn Fn(usize) -> u32 = &|_| u32::MAX;
+        let [clear0, clear1, set0, set1] =
+            [after(clear, 0)?, after(clear, u128::MAX)?, after(set, 0)?, after(set, u128::MAX)?];
+        let bits = (0..7).map(|k| (0..128).fold(0_u128, |value, bit| value | (bit >> k & 1) << bit));
+        let experiments = bits.map(|value| after(clear, value)).collect::<Result<Vec<_>, _>>()?;
+        let mut effect = Vec::new();
+        for at in (0..REGISTERS).filter(|at| !is_fixed(register(*at), lanes)) {
+            let bits = if register(at) == Register::Scc { 1 } else { 32 };
+            for bit in 0..bits {
+                let [a, b, c, d] = [&clear0, &clear1, &set0, &set1].map(|words| words[at] >> bit & 1 == 1);
+                let origin = match (a, b, c, d) {
+                    (false, false, true, true) => continue,
+                    (false, true, false, true) => {
+                        let number = (0..).zip(&experiments);
+                        Ok(number.fold(0, |sum, (k, words)| sum | (words[at] >> bit & 1) << k))
+                    }
+                    (a, b, c, d) if [b, c, d] == [a; 3] => Err(a),
+                    _ => return Err(unknown()),
+                };
+                effect.push((register(at), bit, origin));
+            }
+        }
+        // The hypothesis is tested with another value and other contents.
+        let value = 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210_u128.rotate_left(13);
+        let mut expected: Vec<u32> = {
+            let wave = wave(setup, lanes, noise);
+            (0..REGISTERS)
+                .map(|at| match register(at) {
+                    Register::Vector(n) => wave.vgpr(0, n),
+                    Register::Scalar(n) => wave.sgprs[n as usize],
+                    Register::Scc => wave.scc,
+                })
+                .collect()
+        };
+        let index = |register: Register| match register {
+            Register::Vector(n) => n as usize,
+            Register::Scalar(n) => ALL_VGPRS + n as usize,
+            Register::Scc => REGISTERS - 1,
+        };
+        for (register, bit, origin) in &effect {
+            let new = match origin {
+                Ok(from) => value >> from & 1 == 1,
+                Err(constant) => *constant,
+            };
+            let word = &mut expected[index(*register)];
+            *word = *word & !(1 << bit) | (new as u32) << bit;
+        }
+        if after(&noise, value)? == expected { Ok(Rc::new(effect)) } else { Err(unknown()) }
+    }
+}
+
+fn runs_lanes(reader: Reader<'_>) -> bool {
+    reader.sem.shape == Shape::Lane
+}
+
+fn key(reader: Reader<'_>, what: String) -> Key {
+    let what = format!("{what} {:?} {:?}", reader.sem.shape, reader.sem.uses.fields);
+    (reader.inst.entry, reader.inst.entry_y, reader.inst.fields.to_vec(), reader.second, what)
+}
+
+fn expr(kind: ExprKind, ty: Ty) -> Expr {
+    Expr { kind, ty, span: Span::default() }
+}
+
+/// A body that writes a value to s0.
+fn to_sgpr(value: ExprKind) -> Vec<Stmt> {
+    let reg = Box::new(expr(ExprKind::Const(0), Ty::U(32)));
+    let place = Place { kind: PlaceKind::Sgpr { reg }, ty: Ty::B(32) };
+    vec![Stmt::Assign { place, value: expr(value, Ty::B(32)), span: Span::default() }]
+}
+
+/// Runs another body with the operands of an instruction.
+fn run(setup: &Setup, reader: Reader<'_>, body: &[Stmt], wave: &mut Wave) -> Option<()> {
+    let sem = Semantics {
+        names: Vec::new(),
+        shape: reader.sem.shape,
+        locals: Vec::new(),
+        body: body.to_vec(),
+        uses: Uses { fields: reader.sem.uses.fields.clone(), ..Uses::default() },
+        definitions: Default::default(),
+        text: String::new(),
+        span: Span::default(),
+    };
+    let nothing = Semantics { body: Vec::new(), ..sem.clone() };
+    let (memory, mut workgroup) = (Memory::empty(), Workgroup::new(1));
+    let mut context = Context::new(&memory, &mut [], &mut workgroup);
+    let halves = if reader.second { (&nothing, Some(&sem)) } else { (&sem, None) };
+    reference::step(setup.arch, reader.inst, halves.0, halves.1, wave, &mut context).ok()
+}

@@ -1,0 +1,149 @@
+use super::ask;
+use wavesim_isa::arch::Arch;
+use wavesim_prove::{Setup, Verdict};
+
+fn setups() -> [Setup; 3] {
+    [Setup::new(Arch::Rdna3, 32), Setup::new(Arch::Rdna3, 64), Setup::new(Arch::Rdna4, 32)]
+}
+
+#[track_caller]
+fn equal(texts: [&str; 2], assume: &[&str]) {
+    for setup in setups() {
+        match ask(setup.clone(), texts, assume, None) {
+            None => return,
+            Some(verdict) => assert_eq!(verdict.expect("an answer"), Verdict::Equal, "{texts:?} {setup:?}"),
+        }
+    }
+}
+
+#[track_caller]
+fn different(texts: [&str; 2]) {
+    for setup in setups() {
+        match ask(setup.clone(), texts, &[], None) {
+            None => return,
+            Some(Ok(Verdict::Differ(example))) => assert!(!example.outputs.is_empty(), "{texts:?}"),
+            Some(other) => panic!("{texts:?} {setup:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn shifts_and_sums() {
+    equal(["v_lshl_add_u32 v0, v1, 2, v2", "v_lshlrev_b32 v0, 2, v1; v_add_nc_u32 v0, v0, v2"], &[]);
+    different(["v_lshl_add_u32 v0, v1, 2, v2", "v_lshlrev_b32 v0, 3, v1; v_add_nc_u32 v0, v0, v2"]);
+    equal(["v_mul_lo_u32 v0, v1, 9", "v_lshl_add_u32 v0, v1, 3, v1"], &[]);
+    equal(["s_lshl_b32 s0, s1, 4", "s_mul_i32 s0, s1, 16; s_cmp_lg_u32 s0, 0"], &[]);
+}
+
+#[test]
+fn identities_of_bits() {
+    equal(
+        ["v_bfi_b32 v0, v1, v2, v3", "v_xor_b32 v0, v2, v3; v_and_b32 v0, v0, v1; v_xor_b32 v0, v0, v3"],
+        &[],
+    );
+    equal(["v_not_b32 v0, v1", "v_xor_b32 v0, -1, v1"], &[]);
+    equal(["v_alignbit_b32 v0, v1, v1, 8", "v_perm_b32 v0, v1, v1, v2"], &["v2 == 0x00030201"]);
+    different(["v_and_or_b32 v0, v1, v2, v3", "v_or_b32 v0, v1, v3; v_and_b32 v0, v0, v2"]);
+    equal(["v_and_b32 v0, 0xffff, v1", "v_mov_b32 v0, v1"], &["v1 < 65536"]);
+    different(["v_and_b32 v0, 0xffff, v1", "v_mov_b32 v0, v1"]);
+}
+
+#[test]
+fn halves_and_modifiers() {
+    equal(
+        [
+            "v_pk_add_u16 v0, v1, v2 op_sel:[1,0] op_sel_hi:[0,1]",
+            "v_alignbit_b32 v0, v1, v1, 16; v_pk_add_u16 v0, v0, v2",
+        ],
+        &[],
+    );
+    equal(["v_mul_f32 v0, -v1, v2", "v_xor_b32 v0, 0x80000000, v1; v_mul_f32 v0, v0, v2"], &[]);
+    different(["v_mul_f32 v0, -v1, v2", "v_mul_f32 v0, v1, v2"]);
+}
+
+/// A comparison and a choice, written with the condition and with its complement.
+#[test]
+fn masks_are_compared_lane_by_lane() {
+    for (setup, mask) in [(Setup::new(Arch::Rdna3, 32), "vcc_lo"), (Setup::new(Arch::Rdna3, 64), "vcc")] {
+        let a = format!("v_cmp_lt_u32 {mask}, v1, v2; v_cndmask_b32 v0, v1, v2, {mask}");
+        let b = format!("v_cmp_gt_u32 {mask}, v2, v1; v_max_u32 v0, v1, v2");
+        let Some(verdict) = ask(setup.clone(), [&a, &b], &[], None) else { return };
+        assert_eq!(verdict.expect("an answer"), Verdict::Equal, "{setup:?}");
+        let c = format!("v_cmp_ge_u32 {mask}, v2, v1; v_max_u32 v0, v1, v2");
+        let Some(verdict) = ask(setup, [&a, &c], &[], None) else { return };
+        assert!(matches!(verdict, Ok(Verdict::Differ(_))), "{verdict:?}");
+    }
+}
+
+/// Carries between two halves, in the scalar and in the vector unit.
+#[test]
+fn sums_of_64_bits() {
+    let setup = Setup::new(Arch::Rdna3, 32);
+    let a =
+        "v_add_co_u32 v0, vcc_lo, v2, v4; v_add_co_ci_u32 v1, vcc_lo, v3, v5, vcc_lo; s_mov_b32 vcc_lo, 0";
+    let b = "v_add_co_u32 v0, s4, v4, v2; v_add_co_ci_u32 v1, s4, v5, v3, s4; s_mov_b32 vcc_lo, 0; s_mov_b32 s4, s6";
+    let Some(verdict) = ask(setup.clone(), [a, b], &["s4 == s6"], None) else { return };
+    assert_eq!(verdict.expect("an answer"), Verdict::Equal);
+    let a = "s_add_u32 s0, s2, s4; s_addc_u32 s1, s3, s5";
+    let b = "s_sub_u32 s6, 0, s4; s_subb_u32 s7, 0, s5; s_sub_u32 s0, s2, s6; s_subb_u32 s1, s3, s7";
+    let live = |names: &[&str]| {
+        Some(wavesim_prove::Live::Registers(
+            names.iter().filter_map(|name| wavesim_prove::register(name)).collect(),
+        ))
+    };
+    let Some(verdict) = ask(setup.clone(), [a, b], &[], live(&["s0", "s1"])) else { return };
+    assert_eq!(verdict.expect("an answer"), Verdict::Equal);
+    // The carry out is another one.
+    let Some(verdict) = ask(setup, [a, b], &[], live(&["scc"])) else { return };
+    assert!(matches!(verdict, Ok(Verdict::Differ(_))), "{verdict:?}");
+}
+
+/// Lanes that see each other are modelled together.
+#[test]
+fn other_lanes() {
+    let setup = Setup::new(Arch::Rdna3, 32);
+    let a = "v_readfirstlane_b32 s0, v1; v_mov_b32 v0, s0";
+    let b = "s_ff1_i32_b32 s1, exec_lo; v_readlane_b32 s0, v1, s1; v_mov_b32 v0, s0; s_mov_b32 s1, s2";
+    let Some(verdict) = ask(setup.clone(), [a, b], &["s1 == s2 && exec_lo != 0"], None) else { return };
+    assert_eq!(verdict.expect("an answer"), Verdict::Equal);
+    let Some(verdict) = ask(setup, [a, "v_readlane_b32 s0, v1, 0; v_mov_b32 v0, s0"], &[], None) else {
+        return;
+    };
+    assert!(matches!(verdict, Ok(Verdict::Differ(_))), "{verdict:?}");
+}
+
+/// Memory: the order of stores to places that are different does not matter to one lane, but may to others.
+#[test]
+fn memory() {
+    let setup = Setup { full_exec: true, ..Setup::new(Arch::Rdna3, 32) };
+    let a = "global_load_b64 v[2:3], v0, s[0:1]; s_waitcnt vmcnt(0); global_store_b32 v1, v3, s[0:1]";
+    let b = "global_load_b32 v3, v0, s[0:1] offset:4; s_waitcnt vmcnt(0); global_store_b32 v1, v3, s[0:1]";
+    let live = Some(wavesim_prove::Live::Memory);
+    let Some(verdict) = ask(setup.clone(), [a, b], &[], live.clone()) else { return };
+    assert_eq!(verdict.expect("an answer"), Verdict::Equal);
+    let c = "global_load_b32 v3, v0, s[0:1]; s_waitcnt vmcnt(0); global_store_b32 v1, v3, s[0:1]";
+    let Some(verdict) = ask(setup, [a, c], &[], live) else { return };
+    assert!(matches!(verdict, Ok(Verdict::Differ(_))), "{verdict:?}");
+}
+
+/// Branches that merge, a loop of constant length, and one that is unrolled.
+#[test]
+fn branches_and_loops() {
+    let setup = Setup::new(Arch::Rdna3, 32);
+    let a = "s_cmp_lt_u32 s1, s2; s_cbranch_scc1 2; s_mov_b32 s0, s1; s_branch 1; s_mov_b32 s0, s2";
+    let b = "s_max_u32 s0, s1, s2";
+    let live = |names: &[&str]| {
+        Some(wavesim_prove::Live::Registers(
+            names.iter().filter_map(|name| wavesim_prove::register(name)).collect(),
+        ))
+    };
+    let Some(verdict) = ask(setup.clone(), [a, b], &[], live(&["s0"])) else { return };
+    assert_eq!(verdict.expect("an answer"), Verdict::Equal);
+    // Multiplication by repeated addition.
+    let a = "s_mov_b32 s0, 0; s_cmp_eq_u32 s2, 0; s_cbranch_scc1 4; s_add_u32 s0, s0, s1; s_add_i32 s2, s2, -1; s_cmp_lg_u32 s2, 0; s_cbranch_scc1 65532";
+    let b = "s_mul_i32 s0, s1, s2";
+    let Some(verdict) = ask(setup.clone(), [a, b], &["s2 < 5"], live(&["s0"])) else { return };
+    assert_eq!(verdict.expect("an answer"), Verdict::Equal);
+    let Some(verdict) = ask(setup, [a, b], &["s2 < 50 && s1 < 16"], live(&["s0"])) else { return };
+    assert_eq!(verdict.expect("an answer"), Verdict::EqualUpTo(8));
+}
