@@ -19,6 +19,7 @@
 //! | debug, forward and backward | [`debug::command::Debugger`] |
 //! | replace the semantics of an instruction | [`exec::overrides::Overrides`] |
 //! | evaluate pseudocode without compiled handlers | [`exec::reference`] |
+//! | prove that programs are equal | `prove::Question` |
 //! | look up instructions, encodings, operands | [`isa`], [`tables`] |
 //! | read and write arrays | [`array`] |
 //!
@@ -178,6 +179,8 @@ pub use wavesim_isa::{arch, codec, descriptor, inst, operand, tables};
 pub use wavesim_jit as jit;
 pub use wavesim_loader as loader;
 pub use wavesim_machine::{fault, isa, memory, state};
+#[cfg(feature = "prove")]
+pub use wavesim_prove as prove;
 pub use wavesim_text as text;
 pub use wavesim_trace as trace;
 

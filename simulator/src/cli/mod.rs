@@ -34,6 +34,8 @@ mod output;
 mod pcode;
 mod progress;
 mod prompt;
+#[cfg(feature = "prove")]
+mod prove;
 mod run;
 #[cfg(feature = "serve")]
 mod serve;
@@ -105,6 +107,8 @@ pub enum Command {
     Conform(conform::ConformArgs),
     #[cfg(feature = "bench")]
     Bench(bench::BenchArgs),
+    #[cfg(feature = "prove")]
+    Prove(prove::ProveArgs),
     Hip(hip::HipArgs),
     Opencl(opencl::OpenclArgs),
     #[cfg(feature = "serve")]
@@ -175,6 +179,8 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Conform(args) => conform::run(args, out),
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::run(args, out),
+        #[cfg(feature = "prove")]
+        Command::Prove(args) => prove::run(args, out),
         Command::Hip(args) => hip::run(args, out),
         Command::Opencl(args) => opencl::run(args, out),
         #[cfg(feature = "serve")]

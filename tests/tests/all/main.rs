@@ -28,6 +28,7 @@ mod names_in_rust;
 mod observe;
 mod program_fuzz;
 mod program_scale;
+mod proofs;
 mod properties;
 mod relocations;
 mod resources;
