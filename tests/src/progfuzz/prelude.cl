@@ -308,7 +308,8 @@ INLINE u32 wave_inclusive_sum(u32 x, u32 y) {
 #define wave_eighth(x, y) KEEP(__builtin_amdgcn_mov_dpp8(x, 0xcc55e1))
 #define wave_permlane(x, y) KEEP(__builtin_amdgcn_permlane16(y, x, 0x3c5e7092u, 0xb4d6f81au, 0, 0))
 #define wave_permlanex(x, y) KEEP(__builtin_amdgcn_permlanex16(y, x, 0x3c5e7092u, 0xb4d6f81au, 0, 0))
-#define wave_halves(x, y) KEEP(__builtin_amdgcn_permlane64(x))
+// In a wave of 32 lanes, the instruction does nothing: LLVM 19's result is then what the register contained.
+#define wave_halves(x, y) KEEP(__AMDGCN_WAVEFRONT_SIZE == 64 ? __builtin_amdgcn_permlane64(x) : (x))
 INLINE u32 wave_last_of_row(u32 x, u32 y) {
     u32 r = SOURCE((LANE() & 48) - 1, x);
     return LANE() >= 16 ? r : y;
