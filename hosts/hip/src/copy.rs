@@ -3,7 +3,7 @@
 use crate::ffi::{In, Memory};
 use crate::gpu::{Gpu, gpu};
 use crate::memory::{Extent, PitchedPointer};
-use crate::op::{Copy, Fill, Op, Pitched};
+use crate::op::{Copy, Fill, Op, Pitched, Work};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
 use std::ffi::{c_int, c_uint};
@@ -75,27 +75,40 @@ pub fn check(gpu: &Gpu, copy: &Copy, kind: c_int) -> Outcome<bool> {
 }
 
 /// Copies synchronously, in stream order.
-pub fn copy_sync(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
+///
+/// # Safety
+/// All rows of both sides are memory of the program or of the device.
+pub unsafe fn copy_sync(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
     let gpu = gpu()?;
     check(gpu, &copy, kind)?;
-    gpu.run(&*gpu.streams.find(stream)?, Op::Copy(copy))
+    // SAFETY: the caller guarantees that the rows are valid.
+    let work = unsafe { Work::new(Op::Copy(copy)) };
+    gpu.run(&*gpu.streams.find(stream)?, work)
 }
 
 /// Copies in stream order, asynchronously unless pageable memory is involved: the program may free pageable
 /// memory as soon as the call returns.
-fn copy_async(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
+///
+/// # Safety
+/// Until the copy has ended, all rows of both sides are memory of the program or of the device.
+unsafe fn copy_async(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
     let gpu = gpu()?;
     let pageable = check(gpu, &copy, kind)?;
     let stream = gpu.streams.find(stream)?;
+    // SAFETY: the caller guarantees that the rows are valid.
+    let work = unsafe { Work::new(Op::Copy(copy)) };
     match pageable {
-        true => gpu.run(&stream, Op::Copy(copy)),
-        false => gpu.enqueue(&stream, Op::Copy(copy)),
+        true => gpu.run(&stream, work),
+        false => gpu.enqueue(&stream, work),
     }
 }
 
 /// `hipMemcpy`.
 pub unsafe extern "C" fn hipMemcpy(to: Memory, from: Memory, len: usize, kind: c_int) -> c_int {
-    call("hipMemcpy", || copy_sync(Copy::linear(to, from, len), kind, 0))
+    call("hipMemcpy", || {
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_sync(Copy::linear(to, from, len), kind, 0) }
+    })
 }
 
 /// `hipMemcpyWithStream`.
@@ -106,7 +119,10 @@ pub unsafe extern "C" fn hipMemcpyWithStream(
     kind: c_int,
     stream: Handle,
 ) -> c_int {
-    call("hipMemcpyWithStream", || copy_sync(Copy::linear(to, from, len), kind, stream))
+    call("hipMemcpyWithStream", || {
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_sync(Copy::linear(to, from, len), kind, stream) }
+    })
 }
 
 /// `hipMemcpyAsync`.
@@ -117,7 +133,10 @@ pub unsafe extern "C" fn hipMemcpyAsync(
     kind: c_int,
     stream: Handle,
 ) -> c_int {
-    call("hipMemcpyAsync", || copy_async(Copy::linear(to, from, len), kind, stream))
+    call("hipMemcpyAsync", || {
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_async(Copy::linear(to, from, len), kind, stream) }
+    })
 }
 
 macro_rules! linear_copies {
@@ -125,12 +144,18 @@ macro_rules! linear_copies {
         $(
             #[doc = concat!("`", stringify!($sync), "`.")]
             pub unsafe extern "C" fn $sync(to: Memory, from: Memory, len: usize) -> c_int {
-                call(stringify!($sync), || copy_sync(Copy::linear(to, from, len), $kind, 0))
+                call(stringify!($sync), || {
+                    // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+                    unsafe { copy_sync(Copy::linear(to, from, len), $kind, 0) }
+                })
             }
 
             #[doc = concat!("`", stringify!($asynchronous), "`.")]
             pub unsafe extern "C" fn $asynchronous(to: Memory, from: Memory, len: usize, stream: Handle) -> c_int {
-                call(stringify!($asynchronous), || copy_async(Copy::linear(to, from, len), $kind, stream))
+                call(stringify!($asynchronous), || {
+                    // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+                    unsafe { copy_async(Copy::linear(to, from, len), $kind, stream) }
+                })
             }
         )*
     };
@@ -157,7 +182,10 @@ pub unsafe extern "C" fn hipMemcpy2D(
     height: usize,
     kind: c_int,
 ) -> c_int {
-    call("hipMemcpy2D", || copy_sync(rows(to, to_pitch, from, from_pitch, width, height), kind, 0))
+    call("hipMemcpy2D", || {
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_sync(rows(to, to_pitch, from, from_pitch, width, height), kind, 0) }
+    })
 }
 
 /// `hipMemcpy2DAsync`.
@@ -172,7 +200,10 @@ pub unsafe extern "C" fn hipMemcpy2DAsync(
     kind: c_int,
     stream: Handle,
 ) -> c_int {
-    call("hipMemcpy2DAsync", || copy_async(rows(to, to_pitch, from, from_pitch, width, height), kind, stream))
+    call("hipMemcpy2DAsync", || {
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_async(rows(to, to_pitch, from, from_pitch, width, height), kind, stream) }
+    })
 }
 
 /// `hipMemcpy3DParms`.
@@ -217,7 +248,8 @@ impl Parameters3d {
 pub unsafe extern "C" fn hipMemcpy3D(parameters: In<Parameters3d>) -> c_int {
     call("hipMemcpy3D", || {
         let given = parameters.get()?;
-        copy_sync(given.copy()?, given.kind, 0)
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_sync(given.copy()?, given.kind, 0) }
     })
 }
 
@@ -225,7 +257,8 @@ pub unsafe extern "C" fn hipMemcpy3D(parameters: In<Parameters3d>) -> c_int {
 pub unsafe extern "C" fn hipMemcpy3DAsync(parameters: In<Parameters3d>, stream: Handle) -> c_int {
     call("hipMemcpy3DAsync", || {
         let given = parameters.get()?;
-        copy_async(given.copy()?, given.kind, stream)
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_async(given.copy()?, given.kind, stream) }
     })
 }
 
@@ -239,7 +272,8 @@ pub unsafe extern "C" fn hipMemcpyPeer(
 ) -> c_int {
     call("hipMemcpyPeer", || {
         one_device(to_device, from_device)?;
-        copy_sync(Copy::linear(to, from, len), DEVICE_TO_DEVICE, 0)
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_sync(Copy::linear(to, from, len), DEVICE_TO_DEVICE, 0) }
     })
 }
 
@@ -258,7 +292,8 @@ pub unsafe extern "C" fn hipMemcpyPeerAsync(
 ) -> c_int {
     call("hipMemcpyPeerAsync", || {
         one_device(to_device, from_device)?;
-        copy_async(Copy::linear(to, from, len), DEVICE_TO_DEVICE, stream)
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_async(Copy::linear(to, from, len), DEVICE_TO_DEVICE, stream) }
     })
 }
 
@@ -282,17 +317,27 @@ pub fn check_fill(gpu: &Gpu, fill: &Fill) -> Outcome {
 }
 
 /// Fills synchronously, in the order of the legacy default stream.
-fn fill_sync(fill: Fill) -> Outcome {
+///
+/// # Safety
+/// All rows are memory of the device, or of the program and known to it.
+unsafe fn fill_sync(fill: Fill) -> Outcome {
     let gpu = gpu()?;
     check_fill(gpu, &fill)?;
-    gpu.run(&*gpu.streams.find(0)?, Op::Fill(fill))
+    // SAFETY: the caller guarantees that the rows are valid.
+    let work = unsafe { Work::new(Op::Fill(fill)) };
+    gpu.run(&*gpu.streams.find(0)?, work)
 }
 
 /// Fills asynchronously, in stream order.
-fn fill_async(fill: Fill, stream: Handle) -> Outcome {
+///
+/// # Safety
+/// As for [`fill_sync`], until the fill has ended.
+unsafe fn fill_async(fill: Fill, stream: Handle) -> Outcome {
     let gpu = gpu()?;
     check_fill(gpu, &fill)?;
-    gpu.enqueue(&*gpu.streams.find(stream)?, Op::Fill(fill))
+    // SAFETY: the caller guarantees that the rows are valid.
+    let work = unsafe { Work::new(Op::Fill(fill)) };
+    gpu.enqueue(&*gpu.streams.find(stream)?, work)
 }
 
 /// Returns a fill of `count` elements.
@@ -319,12 +364,18 @@ fn box_fill(to: &PitchedPointer<Memory>, value: c_int, extent: Extent) -> Outcom
 
 /// `hipMemset`.
 pub unsafe extern "C" fn hipMemset(to: Memory, value: c_int, len: usize) -> c_int {
-    call("hipMemset", || fill_sync(byte_fill(to, value, len)))
+    call("hipMemset", || {
+        // SAFETY: the caller of the API keeps the memory valid until the fill has ended.
+        unsafe { fill_sync(byte_fill(to, value, len)) }
+    })
 }
 
 /// `hipMemsetAsync`.
 pub unsafe extern "C" fn hipMemsetAsync(to: Memory, value: c_int, len: usize, stream: Handle) -> c_int {
-    call("hipMemsetAsync", || fill_async(byte_fill(to, value, len), stream))
+    call("hipMemsetAsync", || {
+        // SAFETY: the caller of the API keeps the memory valid until the fill has ended.
+        unsafe { fill_async(byte_fill(to, value, len), stream) }
+    })
 }
 
 macro_rules! fills {
@@ -332,13 +383,17 @@ macro_rules! fills {
         $(
             #[doc = concat!("`", stringify!($sync), "`.")]
             pub unsafe extern "C" fn $sync(to: Memory, value: $value, count: usize) -> c_int {
-                call(stringify!($sync), || fill_sync(linear_fill(to, value as u32, $size, count)))
+                call(stringify!($sync), || {
+                    // SAFETY: the caller of the API keeps the memory valid until the fill has ended.
+                    unsafe { fill_sync(linear_fill(to, value as u32, $size, count)) }
+                })
             }
 
             #[doc = concat!("`", stringify!($asynchronous), "`.")]
             pub unsafe extern "C" fn $asynchronous(to: Memory, value: $value, count: usize, stream: Handle) -> c_int {
                 call(stringify!($asynchronous), || {
-                    fill_async(linear_fill(to, value as u32, $size, count), stream)
+                    // SAFETY: the caller of the API keeps the memory valid until the fill has ended.
+                    unsafe { fill_async(linear_fill(to, value as u32, $size, count), stream) }
                 })
             }
         )*
@@ -359,7 +414,10 @@ pub unsafe extern "C" fn hipMemset2D(
     width: usize,
     height: usize,
 ) -> c_int {
-    call("hipMemset2D", || fill_sync(row_fill(to, pitch, value, width, height)))
+    call("hipMemset2D", || {
+        // SAFETY: the caller of the API keeps the memory valid until the fill has ended.
+        unsafe { fill_sync(row_fill(to, pitch, value, width, height)) }
+    })
 }
 
 /// `hipMemset2DAsync`.
@@ -371,12 +429,18 @@ pub unsafe extern "C" fn hipMemset2DAsync(
     height: usize,
     stream: Handle,
 ) -> c_int {
-    call("hipMemset2DAsync", || fill_async(row_fill(to, pitch, value, width, height), stream))
+    call("hipMemset2DAsync", || {
+        // SAFETY: the caller of the API keeps the memory valid until the fill has ended.
+        unsafe { fill_async(row_fill(to, pitch, value, width, height), stream) }
+    })
 }
 
 /// `hipMemset3D`.
 pub unsafe extern "C" fn hipMemset3D(to: PitchedPointer<Memory>, value: c_int, extent: Extent) -> c_int {
-    call("hipMemset3D", || fill_sync(box_fill(&to, value, extent)?))
+    call("hipMemset3D", || {
+        // SAFETY: the caller of the API keeps the memory valid until the fill has ended.
+        unsafe { fill_sync(box_fill(&to, value, extent)?) }
+    })
 }
 
 /// `hipMemset3DAsync`.
@@ -386,5 +450,8 @@ pub unsafe extern "C" fn hipMemset3DAsync(
     extent: Extent,
     stream: Handle,
 ) -> c_int {
-    call("hipMemset3DAsync", || fill_async(box_fill(&to, value, extent)?, stream))
+    call("hipMemset3DAsync", || {
+        // SAFETY: the caller of the API keeps the memory valid until the fill has ended.
+        unsafe { fill_async(box_fill(&to, value, extent)?, stream) }
+    })
 }

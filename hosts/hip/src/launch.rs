@@ -3,12 +3,11 @@
 use crate::ffi::{In, Memory, Out};
 use crate::gpu::gpu;
 use crate::module::{kernel_of_handle, kernel_of_host};
-use crate::op::{Invocation, Op};
+use crate::op::{Invocation, Work};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint};
-use std::sync::Arc;
 use wavesim::loader::kernel_name::demangled;
 use wavesim_runtime::Kernel;
 
@@ -204,7 +203,7 @@ fn submit(invocation: Invocation, stream: Handle, events: LaunchEvents) -> Outco
     if let Some(start) = start {
         gpu.streams.record(&start, &stream);
     }
-    gpu.enqueue(&stream, Op::Kernel(Arc::new(invocation)))?;
+    gpu.enqueue(&stream, Work::kernel(invocation))?;
     if let Some(stop) = stop {
         gpu.streams.record(&stop, &stream);
     }

@@ -390,7 +390,9 @@ pub unsafe extern "C" fn hipMemcpyToSymbolAsync(
     stream: Handle,
 ) -> c_int {
     call("hipMemcpyToSymbol", || {
-        crate::copy::copy_sync(Copy::linear(variable_part(symbol, offset, len)?, from, len), kind, stream)
+        let copy = Copy::linear(variable_part(symbol, offset, len)?, from, len);
+        // SAFETY: the caller of the API passes valid memory.
+        unsafe { crate::copy::copy_sync(copy, kind, stream) }
     })
 }
 
@@ -416,7 +418,9 @@ pub unsafe extern "C" fn hipMemcpyFromSymbolAsync(
     stream: Handle,
 ) -> c_int {
     call("hipMemcpyFromSymbol", || {
-        crate::copy::copy_sync(Copy::linear(to, variable_part(symbol, offset, len)?, len), kind, stream)
+        let copy = Copy::linear(to, variable_part(symbol, offset, len)?, len);
+        // SAFETY: the caller of the API passes valid memory.
+        unsafe { crate::copy::copy_sync(copy, kind, stream) }
     })
 }
 

@@ -22,9 +22,57 @@ pub enum Op {
     /// `hipStreamAddCallback`.
     Callback(Callback),
     /// A sequence of operations.
-    Batch(Arc<Vec<Op>>),
+    Batch(Arc<Vec<Work>>),
     /// No operation. Only orders other work.
     Nothing,
+}
+
+/// An operation that may run: until it has run for the last time, the memory that it refers to is valid, and its functions
+/// can be called. Streams, graphs and captures hold these only, so that it is guaranteed in one place, the entry of the API
+/// whose caller guarantees it.
+#[derive(Clone)]
+pub struct Work(Op);
+
+impl Work {
+    /// Accepts an operation.
+    ///
+    /// # Safety
+    /// Whenever the operation runs, the memory that it refers to is valid, and its functions can be called.
+    pub unsafe fn new(op: Op) -> Work {
+        Work(op)
+    }
+
+    /// Returns the launch of a kernel, which accesses memory of the device only.
+    pub fn kernel(invocation: Invocation) -> Work {
+        Work(Op::Kernel(Arc::new(invocation)))
+    }
+
+    /// Returns a sequence.
+    pub fn batch(parts: Vec<Work>) -> Work {
+        Work(Op::Batch(Arc::new(parts)))
+    }
+
+    /// Returns no operation, which only orders other work.
+    pub fn nothing() -> Work {
+        Work(Op::Nothing)
+    }
+
+    /// Returns the operation.
+    pub fn op(&self) -> &Op {
+        &self.0
+    }
+
+    /// Executes the operation. After a failure, which includes panics, operations do nothing until the device is reset.
+    pub fn run(&self, gpu: &Gpu) {
+        if gpu.check().is_err() {
+            return;
+        }
+        // SAFETY: `new` requires it.
+        let done = catch_unwind(AssertUnwindSafe(|| unsafe { self.0.execute(gpu) }));
+        if done.is_err() {
+            gpu.fail(&Status::LAUNCH_FAILURE.because("internal error"));
+        }
+    }
 }
 
 /// A kernel with its arguments.
@@ -114,26 +162,10 @@ impl Fill {
 }
 
 impl Op {
-    /// Executes the operation. After a failure, which includes panics, operations do nothing until the device
-    /// is reset.
-    ///
-    /// # Safety
-    /// The memory that the operation refers to is valid, and its functions can be called.
-    pub unsafe fn run(&self, gpu: &Gpu) {
-        if gpu.check().is_err() {
-            return;
-        }
-        // SAFETY: the caller's guarantees are those of `execute`.
-        let done = catch_unwind(AssertUnwindSafe(|| unsafe { self.execute(gpu) }));
-        if done.is_err() {
-            gpu.fail(&Status::LAUNCH_FAILURE.because("internal error"));
-        }
-    }
-
     /// Executes the operation.
     ///
     /// # Safety
-    /// As for [`Op::run`].
+    /// The memory that the operation refers to is valid, and its functions can be called.
     unsafe fn execute(&self, gpu: &Gpu) {
         match self {
             Op::Kernel(invocation) => {
@@ -161,8 +193,7 @@ impl Op {
                 // SAFETY: as above.
                 callback::run(|| unsafe { function(*stream, 0, *argument) });
             }
-            // SAFETY: the caller's guarantees apply to all operations.
-            Op::Batch(ops) => ops.iter().for_each(|op| unsafe { op.run(gpu) }),
+            Op::Batch(parts) => parts.iter().for_each(|work| work.run(gpu)),
             Op::Nothing => {}
         }
     }

@@ -6,7 +6,7 @@
 use crate::ffi::{In, Memory, Out};
 use crate::gpu::{Gpu, gpu, lock};
 use crate::graph::Capture;
-use crate::op::{Callback, Op};
+use crate::op::{Callback, Op, Work};
 use crate::status::{Outcome, Status, call};
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -209,29 +209,26 @@ fn may_wait() -> Outcome {
 }
 
 impl Gpu {
-    /// Enqueues an operation on a stream, or records it if the stream is being captured.
-    pub fn enqueue(&'static self, stream: &Stream, op: Op) -> Outcome {
+    /// Enqueues work on a stream, or records it if the stream is being captured.
+    pub fn enqueue(&'static self, stream: &Stream, work: Work) -> Outcome {
         self.check()?;
         if let Some(capture) = &*lock(&stream.capture) {
-            capture.add(op);
+            capture.add(work);
             return Ok(());
         }
-        // SAFETY: operations are made from the arguments of API calls. Their callers keep memory and functions
-        // valid until the operation has ended.
-        self.streams.enqueue(stream, move || unsafe { op.run(self) }).start();
+        self.streams.enqueue(stream, move || work.run(self)).start();
         Ok(())
     }
 
-    /// Runs an operation in stream order and waits for it.
-    pub fn run(&'static self, stream: &Stream, op: Op) -> Outcome {
+    /// Runs work in stream order and waits for it.
+    pub fn run(&'static self, stream: &Stream, work: Work) -> Outcome {
         self.check()?;
         if let Some(capture) = &*lock(&stream.capture) {
-            capture.add(op);
+            capture.add(work);
             return Ok(());
         }
         may_wait()?;
-        // SAFETY: as in `enqueue`.
-        self.streams.reserve(stream).run(|| unsafe { op.run(self) });
+        self.streams.reserve(stream).run(|| work.run(self));
         self.check()
     }
 
@@ -373,7 +370,9 @@ pub unsafe extern "C" fn hipStreamAddCallback(
         let gpu = gpu()?;
         let function = function.ok_or(Status::INVALID_VALUE)?;
         let found = gpu.streams.find(stream)?;
-        gpu.enqueue(&found, Op::Callback(Callback { function, stream, argument }))
+        // SAFETY: the caller of the API passes a function that can be called until the stream has called it.
+        let work = unsafe { Work::new(Op::Callback(Callback { function, stream, argument })) };
+        gpu.enqueue(&found, work)
     })
 }
 
@@ -389,7 +388,9 @@ pub unsafe extern "C" fn hipLaunchHostFunc(
             return Err(Status::INVALID_VALUE.into());
         }
         let stream = gpu.streams.find(stream)?;
-        gpu.enqueue(&stream, Op::Host(crate::ffi::HostFunction { function, argument }))
+        // SAFETY: the caller of the API passes a function that can be called until the stream has called it.
+        let work = unsafe { Work::new(Op::Host(crate::ffi::HostFunction { function, argument })) };
+        gpu.enqueue(&stream, work)
     })
 }
 

@@ -7,7 +7,7 @@ pub use node::*;
 
 use crate::ffi::{Memory, Out};
 use crate::gpu::{gpu, lock};
-use crate::op::Op;
+use crate::op::Work;
 use crate::status::{Outcome, Status, call};
 use crate::stream::{Handle, Stream, new_handle};
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ const ACTIVE: c_int = 1;
 #[derive(Clone)]
 struct Node {
     handle: Handle,
-    op: Op,
+    work: Work,
     /// Handles of the nodes that this node depends on.
     after: Vec<Handle>,
 }
@@ -65,10 +65,10 @@ fn with<T>(body: impl FnOnce(&mut Graphs) -> Outcome<T>) -> Outcome<T> {
 impl Capture {
     /// Records an operation that depends on the previously recorded one. The operations of all streams in a
     /// capture are thus serialised in the order in which the program submitted them.
-    pub fn add(&self, op: Op) {
+    pub fn add(&self, work: Work) {
         let mut graph = lock(&self.graph);
         let after = graph.nodes.last().map(|node| node.handle).into_iter().collect();
-        graph.nodes.push(Node { handle: new_handle(), op, after });
+        graph.nodes.push(Node { handle: new_handle(), work, after });
     }
 
     /// Adds a stream to the capture, because the stream waits for an event of the capture.
@@ -99,7 +99,7 @@ impl Graph {
         let of = |old: &Handle| new.get(old).copied().unwrap_or(*old);
         let copy = |n: &Node| Node {
             handle: of(&n.handle),
-            op: n.op.clone(),
+            work: n.work.clone(),
             after: n.after.iter().map(of).collect(),
         };
         Graph { nodes: self.nodes.iter().map(copy).collect() }
@@ -276,11 +276,11 @@ pub unsafe extern "C" fn hipGraphInstantiateWithFlags(
 pub unsafe extern "C" fn hipGraphLaunch(executable: Handle, stream: Handle) -> c_int {
     call("hipGraphLaunch", || {
         let gpu = gpu()?;
-        let ops = with(|graphs| {
+        let parts = with(|graphs| {
             let found = graphs.executables.get(&executable).ok_or(Status::INVALID_VALUE)?;
-            Ok(found.order.iter().map(|node| node.op.clone()).collect())
+            Ok(found.order.iter().map(|node| node.work.clone()).collect())
         })?;
-        gpu.enqueue(&*gpu.streams.find(stream)?, Op::Batch(Arc::new(ops)))
+        gpu.enqueue(&*gpu.streams.find(stream)?, Work::batch(parts))
     })
 }
 

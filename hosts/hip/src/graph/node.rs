@@ -4,11 +4,10 @@ use super::{Node, with};
 use crate::ffi::{Array, HostFunction, In, Memory, Out};
 use crate::gpu::{gpu, lock};
 use crate::launch::{Arguments, Dim3, LaunchParameters};
-use crate::op::{Copy, Fill, Op, Pitched};
+use crate::op::{Copy, Fill, Op, Pitched, Work};
 use crate::status::{Outcome, Status, call};
 use crate::stream::{Handle, new_handle};
 use std::ffi::{c_int, c_uint};
-use std::sync::Arc;
 
 /// `hipGraphNodeType`.
 const KERNEL: c_int = 0;
@@ -19,13 +18,13 @@ const GRAPH: c_int = 4;
 const EMPTY: c_int = 5;
 
 /// Adds a node to a graph.
-fn add(node: &Out<Handle>, graph: Handle, after: Array<Handle>, op: Op) -> Outcome {
+fn add(node: &Out<Handle>, graph: Handle, after: Array<Handle>, work: Work) -> Outcome {
     let after = after.read()?;
     let handle = with(|graphs| {
         let found = graphs.graph(graph)?;
         graphs.check_nodes(graph, &after)?;
         let handle = new_handle();
-        lock(&found).nodes.push(Node { handle, op, after });
+        lock(&found).nodes.push(Node { handle, work, after });
         graphs.nodes.insert(handle, graph);
         Ok(handle)
     })?;
@@ -44,8 +43,8 @@ pub unsafe extern "C" fn hipGraphAddKernelNode(
     let after = unsafe { after.array(count) };
     call("hipGraphAddKernelNode", || {
         // SAFETY: the caller of the API passes the arguments of the kernel.
-        let op = unsafe { parameters.get()?.op()? };
-        add(&node, graph, after, op)
+        let work = unsafe { parameters.get()?.work()? };
+        add(&node, graph, after, work)
     })
 }
 
@@ -53,8 +52,8 @@ pub unsafe extern "C" fn hipGraphAddKernelNode(
 pub unsafe extern "C" fn hipGraphKernelNodeSetParams(node: Handle, parameters: In<KernelNode>) -> c_int {
     call("hipGraphKernelNodeSetParams", || {
         // SAFETY: the caller of the API passes the arguments of the kernel.
-        let op = unsafe { parameters.get()?.op()? };
-        with(|graphs| graphs.edit(node, |node| node.op = op))
+        let work = unsafe { parameters.get()?.work()? };
+        with(|graphs| graphs.edit(node, |node| node.work = work))
     })
 }
 
@@ -66,11 +65,11 @@ pub unsafe extern "C" fn hipGraphExecKernelNodeSetParams(
 ) -> c_int {
     call("hipGraphExecKernelNodeSetParams", || {
         // SAFETY: the caller of the API passes the arguments of the kernel.
-        let op = unsafe { parameters.get()?.op()? };
+        let work = unsafe { parameters.get()?.work()? };
         with(|graphs| {
             let found = graphs.executables.get_mut(&executable).ok_or(Status::INVALID_VALUE)?;
             let node = found.order.iter_mut().find(|n| n.handle == node).ok_or(Status::INVALID_VALUE)?;
-            node.op = op;
+            node.work = work;
             Ok(())
         })
     })
@@ -93,11 +92,11 @@ impl KernelNode {
     ///
     /// # Safety
     /// There is a pointer to a value for each argument of the kernel.
-    unsafe fn op(self) -> Outcome<Op> {
+    unsafe fn work(self) -> Outcome<Work> {
         // SAFETY: the caller guarantees the arguments.
         let arguments = unsafe { Arguments::new(self.arguments, In::none()) };
         let launch = LaunchParameters { grid: self.grid, block: self.block, dynamic_lds: self.dynamic_lds };
-        Ok(Op::Kernel(Arc::new(launch.of_host_function(self.function, arguments)?)))
+        Ok(Work::kernel(launch.of_host_function(self.function, arguments)?))
     }
 }
 
@@ -117,7 +116,8 @@ pub unsafe extern "C" fn hipGraphAddMemcpyNode1D(
     call("hipGraphAddMemcpyNode1D", || {
         let copy = Copy::linear(to, from, len);
         crate::copy::check(gpu()?, &copy, kind)?;
-        add(&node, graph, after, Op::Copy(copy))
+        // SAFETY: the caller of the API keeps the memory valid while the graph runs.
+        add(&node, graph, after, unsafe { Work::new(Op::Copy(copy)) })
     })
 }
 
@@ -154,7 +154,8 @@ pub unsafe extern "C" fn hipGraphAddMemsetNode(
             depth: 1,
         };
         crate::copy::check_fill(gpu()?, &fill)?;
-        add(&node, graph, after, Op::Fill(fill))
+        // SAFETY: the caller of the API keeps the memory valid while the graph runs.
+        add(&node, graph, after, unsafe { Work::new(Op::Fill(fill)) })
     })
 }
 
@@ -168,7 +169,11 @@ pub unsafe extern "C" fn hipGraphAddHostNode(
 ) -> c_int {
     // SAFETY: the caller of the API passes an array of this length.
     let after = unsafe { after.array(count) };
-    call("hipGraphAddHostNode", || add(&node, graph, after, Op::Host(parameters.get()?)))
+    call("hipGraphAddHostNode", || {
+        // SAFETY: the caller of the API passes a function that can be called while the graph runs.
+        let work = unsafe { Work::new(Op::Host(parameters.get()?)) };
+        add(&node, graph, after, work)
+    })
 }
 
 /// `hipGraphAddEmptyNode`.
@@ -180,7 +185,7 @@ pub unsafe extern "C" fn hipGraphAddEmptyNode(
 ) -> c_int {
     // SAFETY: the caller of the API passes an array of this length.
     let after = unsafe { after.array(count) };
-    call("hipGraphAddEmptyNode", || add(&node, graph, after, Op::Nothing))
+    call("hipGraphAddEmptyNode", || add(&node, graph, after, Work::nothing()))
 }
 
 /// `hipGraphAddChildGraphNode`.
@@ -195,8 +200,8 @@ pub unsafe extern "C" fn hipGraphAddChildGraphNode(
     let after = unsafe { after.array(count) };
     call("hipGraphAddChildGraphNode", || {
         let nodes = with(|graphs| lock(&*graphs.graph(child)?).sorted())?;
-        let ops = nodes.into_iter().map(|node| node.op).collect();
-        add(&node, graph, after, Op::Batch(Arc::new(ops)))
+        let parts = nodes.into_iter().map(|node| node.work).collect();
+        add(&node, graph, after, Work::batch(parts))
     })
 }
 
@@ -257,7 +262,7 @@ unsafe fn list(
 pub unsafe extern "C" fn hipGraphNodeGetType(node: Handle, kind: Out<c_int>) -> c_int {
     call("hipGraphNodeGetType", || {
         kind.put(with(|graphs| {
-            graphs.edit(node, |node| match node.op {
+            graphs.edit(node, |node| match node.work.op() {
                 Op::Kernel(_) => KERNEL,
                 Op::Copy(_) => MEMCPY,
                 Op::Fill(_) => MEMSET,

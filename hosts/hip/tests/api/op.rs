@@ -2,7 +2,7 @@
 
 use amdhip64::ffi::Memory;
 use amdhip64::gpu::Gpu;
-use amdhip64::op::{Copy, Fill, Op, Pitched};
+use amdhip64::op::{Copy, Fill, Op, Pitched, Work};
 use amdhip64::status::Status;
 
 fn memory(bytes: &mut [u8]) -> Memory {
@@ -16,6 +16,8 @@ fn a_panic_is_a_sticky_failure() {
     // A fill with elements of 0 bytes panics. The API rejects such fills.
     let to = Pitched::linear(memory(&mut [0]));
     let fill = Op::Fill(Fill { to, value: 0, size: 0, width: 1, height: 1, depth: 1 });
+    // SAFETY: it writes nothing.
+    let fill = unsafe { Work::new(fill) };
     let stream = gpu.streams.find(0).unwrap();
     gpu.enqueue(&stream, fill.clone()).unwrap();
     assert_eq!(gpu.wait().err().map(|f| f.status), Some(Status::LAUNCH_FAILURE));
