@@ -119,7 +119,7 @@
 //! // An undefined register determines which lanes run.
 //! let source = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n  s_mov_b32 exec_lo, s9\n  v_mov_b32 v1, 0\n  s_endpgm\n";
 //! let prepared = text_kernel::prepare("kernel.rdna", source, &Options::default(), GUARD_BYTES)?;
-//! let mut checker = Checker::new(&prepared, &Check::ALL)?;
+//! let mut checker = Checker::new(&prepared, &Check::DEFAULT)?;
 //! let (_, result) = checker.run(&prepared.dispatch(1_000_000));
 //! let findings = checker.finish(result.err().as_deref());
 //! assert_eq!(findings[0].check, Check::Init);

@@ -254,24 +254,29 @@ fn bytes(text: &str) -> Option<u64> {
     (size > 0).then_some(size)
 }
 
-/// Parses a selection of checks: `all`, `0`, or a comma-separated list of names.
+/// Parses a selection of checks: `0`, or a comma-separated list of names, among which `all` stands for those that are
+/// not only on demand.
 pub fn parse_checks(text: &str) -> Result<Vec<Check>, String> {
     match text.trim() {
-        "all" | "1" => return Ok(Check::ALL.to_vec()),
+        "1" => return Ok(Check::DEFAULT.to_vec()),
         "" | "0" | "none" => return Ok(Vec::new()),
         _ => {}
     }
     let list = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-    list.map(|name| {
-        Check::from_name(name).ok_or_else(|| {
+    let parsed = list.map(|name| {
+        if name == "all" {
+            return Ok(Check::DEFAULT.to_vec());
+        }
+        Check::from_name(name).map(|check| vec![check]).ok_or_else(|| {
             let names: Vec<&str> = Check::ALL.iter().map(|c| c.name()).collect();
             let suggestion = isa_spec::diag::nearest(name, names.iter().copied());
             let suggestion =
                 suggestion.map_or_else(String::new, |suggestion| format!(" (did you mean `{suggestion}`?)"));
             format!("`{name}` is not a check{suggestion}; checks are all, {}", names.join(", "))
         })
-    })
-    .collect()
+    });
+    let chosen = parsed.collect::<Result<Vec<Vec<Check>>, String>>()?.concat();
+    Ok(Check::ALL.into_iter().filter(|check| chosen.contains(check)).collect())
 }
 
 #[cfg(test)]

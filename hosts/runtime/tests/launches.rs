@@ -110,7 +110,7 @@ fn accesses_beyond_the_end_and_after_free_are_faults() {
 
 #[test]
 fn checks_report_and_continue() {
-    let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
+    let settings = Settings { checks: Check::DEFAULT.to_vec(), ..Settings::default() };
     let module = module(&settings);
     let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
     let small = device.alloc(100, "small").unwrap();
@@ -127,7 +127,7 @@ fn checks_report_and_continue() {
 
 #[test]
 fn stores_to_constant_data_and_code_are_reported() {
-    let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
+    let settings = Settings { checks: Check::DEFAULT.to_vec(), ..Settings::default() };
     let kernel = module(&settings).kernel("overwrite_code").unwrap();
     let text = kernel.launch(&ONE, &[0; 8]).unwrap().report.to_string();
     assert!(text.contains("is to constant data or code"), "{text}");
@@ -135,7 +135,7 @@ fn stores_to_constant_data_and_code_are_reported() {
 
 #[test]
 fn checks_respect_the_modes_of_the_kernel() {
-    let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
+    let settings = Settings { checks: Check::DEFAULT.to_vec(), ..Settings::default() };
     let module = module(&settings);
     let launch = Launch { dynamic_lds: 16, block: [1; 3], ..ONE };
     let outcome = module.kernel("unaligned").unwrap().launch(&launch, &[0; 8]).unwrap();
@@ -298,7 +298,7 @@ fn workgroup_size_is_limited_by_kernel_metadata() {
 
 #[test]
 fn launches_can_be_cancelled() {
-    for checks in [Vec::new(), Check::ALL.to_vec()] {
+    for checks in [Vec::new(), Check::DEFAULT.to_vec()] {
         let module = module(&Settings { checks, ..Settings::default() });
         // The only workgroup waits for the fourth.
         let (device, kernel) = (module.device(), module.kernel("wait_for_fourth").unwrap());
@@ -321,7 +321,7 @@ fn launches_can_be_cancelled() {
 /// Checks keep separate state for the waves of workgroups that are scheduled alternately.
 #[test]
 fn checked_workgroups_that_wait_for_later_ones_complete() {
-    let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
+    let settings = Settings { checks: Check::DEFAULT.to_vec(), ..Settings::default() };
     let module = assembled(include_str!("turns.s"), &settings);
     let (device, kernel) = (module.device(), module.kernel("turns").unwrap());
     let out = device.alloc(4 + 4 * 256, "out").unwrap();
@@ -525,7 +525,7 @@ fn faults_can_abort() {
 /// Memory is undefined until the host or a launch writes it, byte by byte.
 #[test]
 fn uses_of_undefined_memory_are_findings() {
-    let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
+    let settings = Settings { checks: Check::DEFAULT.to_vec(), ..Settings::default() };
     let module = module(&settings);
     let device = module.device();
     let (iota, transfer) = (module.kernel("iota").unwrap(), module.kernel("transfer").unwrap());

@@ -148,10 +148,24 @@ pub fn operand(
         text: String::new(),
         span: Span::default(),
     };
+    operands(arch, inst, &sem, second, &mut wave.clone(), &[role], 1 << lane).pop()?.pop()
+}
+
+/// Returns the values of some operands, each in the lanes of a mask, in ascending order, as the semantics see them;
+/// no values for an operand that the instruction does not have. `second` selects the second half of VOPD. The wave is
+/// not changed.
+pub fn operands(
+    arch: Arch,
+    inst: &Inst,
+    sem: &Semantics,
+    second: bool,
+    wave: &mut Wave,
+    roles: &[Role],
+    lanes: u64,
+) -> Vec<Vec<u128>> {
     let (memory, mut workgroup) = (Memory::empty(), Workgroup::default());
     let mut context = Context::new(&memory, &mut [], &mut workgroup);
-    let mut wave = wave.clone();
-    let inst = &resolved(arch, inst, &wave).ok()?;
+    let Ok(inst) = &resolved(arch, inst, wave) else { return vec![Vec::new(); roles.len()] };
     let mut machine = RefMachine {
         arch,
         table: arch.table(),
@@ -160,8 +174,8 @@ pub fn operand(
         second,
         exec: wave.exec(),
         env: FloatEnv::from_mode(wave.mode),
-        sem: &sem,
-        wave: &mut wave,
+        sem,
+        wave,
         context: &mut context,
         writes: BTreeMap::new(),
         masks: BTreeMap::new(),
@@ -174,8 +188,14 @@ pub fn operand(
         access_set: None,
         watch: None,
     };
-    let exists = role == Role::Vcc || machine.operand_of(role).is_some();
-    exists.then(|| Machine::operand(&mut machine, role, Some(lane)))
+    let mut of = |role: Role| -> Vec<u128> {
+        if role != Role::Vcc && machine.operand_of(role).is_none() {
+            return Vec::new();
+        }
+        let lanes = (0..64).filter(|lane| lanes >> lane & 1 == 1);
+        lanes.map(|lane| Machine::operand(&mut machine, role, Some(lane))).collect()
+    };
+    roles.iter().map(|role| of(*role)).collect()
 }
 
 struct RefMachine<'a, 'c, 'w> {

@@ -95,7 +95,7 @@ pub fn check(
     dispatch.cancel = Some(interrupt);
     dispatch.resident_bytes = RESIDENT_BYTES;
     reserved.resize(Need::of(&prepared, &dispatch).check())?;
-    let mut checker = Checker::new(&prepared, &Check::ALL).map_err(|e| e.to_string())?;
+    let mut checker = Checker::new(&prepared, &Check::DEFAULT).map_err(|e| e.to_string())?;
     let (counts, result) = checker.run(&dispatch);
     let fault = result.err();
     let findings: Vec<Value> = checker

@@ -53,7 +53,7 @@ pub fn launch(workload: &'static Workload, form: Form, mode: LaunchMode) -> Resu
         LaunchMode::Plain => counted(&mut || prepared.launch(1))?,
         LaunchMode::Checked => {
             // The analysis of the program is not part of the launch.
-            let mut checker = prepared.checker(&Check::ALL)?;
+            let mut checker = prepared.checker(&Check::DEFAULT)?;
             counted(&mut || prepared.checked(&mut checker))?
         }
         #[cfg(feature = "jit")]

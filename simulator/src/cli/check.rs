@@ -8,6 +8,7 @@ use wavesim_engine::sched::dispatch::{self, GroupOrder, RunStats, Schedule};
 use wavesim_files as files;
 use wavesim_inspect::check::suppress::{self, Suppression};
 use wavesim_inspect::check::{Check, Checker, Finding, Severity, fault_as_finding, sarif};
+use wavesim_isa::arch::Arch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::{Fault, FaultKind};
 
@@ -18,9 +19,10 @@ use wavesim_machine::fault::{Fault, FaultKind};
 pub struct CheckArgs {
     #[command(flatten)]
     pub input: super::input::InputArgs,
-    /// Run only these checks: mem, init, race, waits, barrier, hazard
-    #[arg(long = "check", value_name = "NAME[,NAME]", value_delimiter = ',', value_parser = parse_check)]
-    pub checks: Vec<Check>,
+    /// Run only these checks: mem, init, race, waits, barrier, hazard (together: all, the default); on demand: lanes,
+    /// arith
+    #[arg(long = "check", value_name = "NAME[,NAME]", value_delimiter = ',', value_parser = parse_checks)]
+    pub checks: Vec<Checks>,
     /// Run the kernel N times, in random orders of workgroups and waves after the first run. Reports findings of any
     /// order, and outputs that differ between orders
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -52,11 +54,35 @@ Examples:
 Exit codes: 0 no findings, or notes only; 1 findings, or the kernel faulted; 2 bad
 usage or bad input; 130 interrupted.";
 
-pub fn parse_check(name: &str) -> Result<Check, String> {
-    Check::from_name(name).ok_or_else(|| {
+/// The checks that a name stands for.
+#[derive(Debug, Clone)]
+pub struct Checks(pub Vec<Check>);
+
+/// Parses the name of a check, or `all` for those that run by default.
+pub fn parse_checks(name: &str) -> Result<Checks, String> {
+    if name == "all" {
+        return Ok(Checks(Check::DEFAULT.to_vec()));
+    }
+    let check = Check::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Check::ALL.iter().map(|c| c.name()).collect();
         format!("checks are {}", names.join(", "))
-    })
+    })?;
+    Ok(Checks(vec![check]))
+}
+
+/// Returns the checks that names stand for, of those that an architecture has. For `all`, the others are left out.
+///
+/// # Errors
+/// A check was named that the architecture does not have.
+pub fn chosen(names: &[Checks], arch: Arch) -> anyhow::Result<Vec<Check>> {
+    let possible = Check::of(arch);
+    if let Some(check) =
+        names.iter().filter(|c| c.0.len() == 1).flat_map(|c| &c.0).find(|c| !possible.contains(c))
+    {
+        let names: Vec<&str> = possible.iter().map(|c| c.name()).collect();
+        bail!("{} does not have the check `{}`; it has {}", arch.name(), check.name(), names.join(", "));
+    }
+    Ok(possible.iter().copied().filter(|check| names.iter().any(|c| c.0.contains(check))).collect())
 }
 
 /// The findings, the statistics of the run, and the fault that ended it, if any.
@@ -68,7 +94,7 @@ pub fn checked(
     dispatch: &dispatch::Dispatch<'_>,
     checks: &[Check],
 ) -> Result<Checked, dispatch::DispatchError> {
-    let checks = if checks.is_empty() { Check::of(prepared.program.arch) } else { checks };
+    let checks = if checks.is_empty() { Check::default_of(prepared.program.arch) } else { checks };
     let mut checker = Checker::new(prepared, checks)?;
     let (stats, result) = checker.run(dispatch);
     let fault = result.err();
@@ -102,13 +128,9 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let suppressions = suppressions(&args.suppress)?;
     let prepared = args.input.prepare(wavesim_inspect::check::GUARD_BYTES)?;
     let arch = prepared.program.arch;
-    let possible = Check::of(arch);
-    if let Some(check) = args.checks.iter().find(|c| !possible.contains(c)) {
-        let names: Vec<&str> = possible.iter().map(|c| c.name()).collect();
-        bail!("{} does not have the check `{}`; it has {}", arch.name(), check.name(), names.join(", "));
-    }
+    let checks = chosen(&args.checks, arch)?;
     super::progress::catch_interrupts();
-    let mut runs = Runs::default();
+    let mut runs = Runs { checks, ..Runs::default() };
     runs.add(args, prepared, None)?;
     for seed in 1..args.orders {
         if runs.fault.is_some() {
@@ -187,6 +209,8 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
 /// The runs of a kernel in several orders.
 #[derive(Default)]
 struct Runs {
+    /// The checks; none stands for the default.
+    checks: Vec<Check>,
     /// The findings, each with the seed of the order in which it was first found; `None` for the first run.
     findings: Vec<(Finding, Option<u64>)>,
     /// Outputs that differ from those of the first run, each with the seed of the order.
@@ -207,7 +231,7 @@ impl Runs {
         }
         let bar = super::progress::Bar::new(args.quiet || args.json, &dispatch);
         dispatch.progress = Some(bar.counters());
-        let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &args.checks))?;
+        let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &self.checks))?;
         let key = |f: &Finding| (f.check, f.kind, f.severity, f.site.pc, f.other.as_ref().map(|o| o.site.pc));
         for finding in findings {
             match self.findings.iter_mut().find(|(known, _)| key(known) == key(&finding)) {

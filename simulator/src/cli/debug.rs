@@ -1,6 +1,6 @@
 //! `wavesim debug`: runs the debugger on a terminal, or on a script of commands.
 
-use super::check::parse_check;
+use super::check::{Checks, parse_checks};
 use super::input::InputArgs;
 use super::{FAILED, INTERRUPTED, OK, prompt};
 use anyhow::Context as _;
@@ -67,17 +67,6 @@ pub struct ChecksArgs {
     /// Megabytes that checkpoints for going back may take
     #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub history_memory: u64,
-}
-
-/// A set of checks.
-#[derive(Debug, Clone)]
-pub struct Checks(Vec<Check>);
-
-fn parse_checks(name: &str) -> Result<Checks, String> {
-    if name == "all" {
-        return Ok(Checks(Check::ALL.to_vec()));
-    }
-    parse_check(name).map(|check| Checks(vec![check]))
 }
 
 impl ChecksArgs {

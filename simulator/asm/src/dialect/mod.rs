@@ -124,6 +124,9 @@ pub enum Trait {
     NoSigns,
     /// A scalar source gives one value of 32 bits to both halves, so that OP_SEL and OP_SEL_HI are clear for it.
     OneScalarHalf,
+    /// Approximates the reciprocal of an integer that was converted to f32, for a division (ISA manuals,
+    /// V_RCP_IFLAG_F32: *Reciprocal intended for integer division*).
+    ReciprocalOfInteger,
 }
 
 /// The architectures that a table row applies to.
@@ -308,6 +311,7 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (SingleChannel, Any, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
     (SetsVgprMsbs, Any, &["S_SET_VGPR_MSB"]),
     (AnyBank, Gfx12, &["V_DUAL_MOV_B32"]),
+    (ReciprocalOfInteger, Any, &["V_RCP_IFLAG_F32"]),
 ];
 
 /// The properties of one instruction.

@@ -65,6 +65,10 @@ macro_rules! kinds {
 for_all_checks!(kinds);
 
 impl Check {
+    /// The checks of a run for which none are chosen: those whose findings are errors in any kernel.
+    pub const DEFAULT: [Check; 6] =
+        [Check::Mem, Check::Init, Check::Race, Check::Waits, Check::Barrier, Check::Hazard];
+
     /// Returns the check with the given name; the inverse of [`Check::name`].
     pub fn from_name(name: &str) -> Option<Check> {
         Check::ALL.into_iter().find(|c| c.name() == name)
@@ -74,6 +78,11 @@ impl Check {
     /// architectures only.
     pub fn of(arch: Arch) -> &'static [Check] {
         if arch.machine().is_none() { &Check::ALL } else { &[Check::Mem] }
+    }
+
+    /// Returns those of [`Check::DEFAULT`] that apply to an architecture.
+    pub fn default_of(arch: Arch) -> &'static [Check] {
+        if arch.machine().is_none() { &Check::DEFAULT } else { &[Check::Mem] }
     }
 }
 
@@ -127,6 +136,19 @@ pub trait CheckState: Sized {
     /// Sees an instruction that is not skipped before it runs.
     #[inline(always)]
     fn before(&mut self, _step: &Step<'_>, _effects: &Effects, _report: &mut Report) {}
+
+    /// Sees an instruction that is not skipped after it has run. (Checks that know each other's state do this in
+    /// [`Checker`](super::Checker).)
+    #[inline(always)]
+    fn after(
+        &mut self,
+        _step: &Step<'_>,
+        _done: &Done<'_>,
+        _effects: &Effects,
+        _prepared: &Prepared,
+        _report: &mut Report,
+    ) {
+    }
 
     /// Sees an instruction with control builtins, other than waits, or with an event after it has run.
     #[inline(always)]

@@ -4,14 +4,17 @@
 //! [`Checker`] is an observer. Each check is a row of `rows` and a module with its own shadow state: `init` (uses
 //! of undefined registers), `mem` (bounds, alignment, and loads of undefined bytes), `race` (accesses that
 //! happens-before does not order), `waits` (results used before the wait for their counter), `barrier` (barrier
-//! divergence), `hazard` (uses that the architecture forbids).
+//! divergence), `hazard` (uses that the architecture forbids), and on demand `lanes` (races between lanes) and
+//! `arith` (arithmetic whose result is rarely intended).
 
+mod arith;
 mod barrier;
 mod bitmap;
 mod frames;
 mod hazard;
 mod init;
 mod kind;
+mod lanes;
 mod mem;
 mod outstanding;
 mod race;
@@ -99,7 +102,11 @@ impl<'a> Checker<'a> {
         let states = States::new(&Setup { prepared, effects: &effects, chosen });
         let plain = |at: usize| {
             let hazard = running.hazard && states.hazard.observes(at);
-            all && !hazard && states.race.is_plain(at, &effects[at]) && states.waits.issues_ordered(at)
+            let on_demand = chosen.arith || chosen.lanes && effects[at].class == Class::Lds;
+            all && !hazard
+                && !on_demand
+                && states.race.is_plain(at, &effects[at])
+                && states.waits.issues_ordered(at)
         };
         let frames = frames::Frames::new(&effects);
         let observed = |at| {
@@ -347,6 +354,8 @@ impl Observer for Checker<'_> {
             [a] => self.states.mem.is_valid_access(a, unaligned),
             all => all.iter().all(|a| self.states.mem.is_valid_access(a, unaligned)),
         };
+        // Most accesses are loads.
+        self.accesses_valid &= !accesses[0].write || !self.states.lanes.suspects(index, accesses);
         if !self.accesses_valid {
             return false;
         }
@@ -423,6 +432,7 @@ impl Checker<'_> {
             self.skip.invalidate(step.wave.id);
         }
         self.skip.after(step, done, effects);
+        self.states.after(self.running, step, done, effects, self.prepared, &mut self.report);
         let control = !done.calls.is_empty() || done.event.is_some();
         let waits = effects.class == Class::Wait;
         if self.running.waits && (control || self.states.waits.must_observe(step.index)) {

@@ -6,7 +6,7 @@
 macro_rules! for_all_checks {
     ($then:ident) => {
         $then! {
-            6 checks;
+            8 checks;
             /// Results used before the wait for their counter.
             3: Waits, waits: waits::Scoreboard, "waits", "missing waits", also for [Race];
             /// Conflicting accesses of two waves that happens-before does not order.
@@ -21,6 +21,11 @@ macro_rules! for_all_checks {
             4: Barrier, barrier: barrier::Shadow, "barrier", "barrier divergence", also for [];
             /// Uses that the architecture forbids.
             5: Hazard, hazard: hazard::Shadow, "hazard", "hazards", also for [];
+            /// Races between the lanes of a wave.
+            // A race check notes lanes that store different values.
+            6: Lanes, lanes: lanes::Shadow, "lanes", "races between lanes", also for [Race];
+            /// Arithmetic whose result is rarely intended.
+            7: Arith, arith: arith::Shadow, "arith", "arithmetic errors", also for [];
         }
     };
 }

@@ -3,8 +3,9 @@
 use super::kind::{CheckState, Chosen, Setup};
 use super::report::Report;
 use super::rows::for_all_checks;
-use super::{barrier, hazard, init, mem, race, waits};
+use super::{arith, barrier, hazard, init, lanes, mem, race, waits};
 use wavesim_engine::observe::{Done, Step};
+use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::Effects;
 
 macro_rules! states {
@@ -59,6 +60,22 @@ macro_rules! states {
             pub fn before(&mut self, running: Chosen, step: &Step<'_>, effects: &Effects, report: &mut Report) {
                 $(if running.$field {
                     CheckState::before(&mut self.$field, step, effects, report);
+                })*
+            }
+
+            /// As [`CheckState::after`].
+            #[inline(always)]
+            pub fn after(
+                &mut self,
+                running: Chosen,
+                step: &Step<'_>,
+                done: &Done<'_>,
+                effects: &Effects,
+                prepared: &Prepared,
+                report: &mut Report,
+            ) {
+                $(if running.$field {
+                    CheckState::after(&mut self.$field, step, done, effects, prepared, report);
                 })*
             }
 

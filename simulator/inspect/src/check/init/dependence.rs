@@ -203,7 +203,7 @@ impl Trials {
 }
 
 /// Copies the state that an instruction may touch.
-fn copy(from: &Wave, effects: &Effects, to: &mut Wave) {
+pub fn copy(from: &Wave, effects: &Effects, to: &mut Wave) {
     let uses = || effects.reads.iter().chain(&effects.writes);
     if to.size() != from.size()
         || to.vgpr_count() != from.vgpr_count()

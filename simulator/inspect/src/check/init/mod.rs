@@ -18,6 +18,7 @@ use super::report::{Finding, Report, Site};
 pub use block::Block;
 use definedness::{Definedness, Origin, RegisterLane, Undefined};
 use dependence::Trials;
+pub use dependence::copy as copy_touched;
 use isa_spec::pcode::builtins::Control;
 use isa_spec::tables::Role;
 use simple::Simple;
