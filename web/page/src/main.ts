@@ -8,14 +8,16 @@ import { showStatistics } from "./charts";
 import { Objects } from "./disassemble";
 import { Tabs, button, debounce, h, options, select } from "./dom";
 import { basics, createEditor, goToLine, margin, noMarks, setText, showMarks, showMessages } from "./editor";
-import { HttpEngine, MODULE, Stopped, WasmEngine, type Engine } from "./engine";
+import { HttpEngine, Stopped, WasmEngine, type Engine } from "./engine";
 import { EXAMPLES, type Example } from "./examples";
 import { showFindings } from "./findings";
 import { galleryDialog } from "./gallery";
 import { helpDialog } from "./help";
 import { kernelLanguage, sourceLanguage } from "./language";
 import { links, selectLink, showLinks } from "./links";
+import { Launch } from "./launch";
 import { Listing } from "./listing";
+import { keep } from "./offline";
 import { showRun } from "./output";
 import type { Architecture, Program, State } from "./protocol";
 import { BadLink, decode, encode, shorten, type Shared } from "./share";
@@ -57,28 +59,7 @@ const breakpoints = new Set<number>();
 const addresses = new Set<number>();
 const marks = noMarks();
 
-const grid = h("input", { type: "text", value: "1", size: 8, "aria-label": "Workgroups in the grid, e.g. 2 or 4,4,1" });
-const block = h("input", { type: "text", value: "32", size: 8, "aria-label": "Work-items in a workgroup" });
-const args = h("textarea", {
-  rows: 4,
-  placeholder: "One argument per line, e.g.\nx: f32[50]=arange(50)\nout_y: f32[50]\n2.5",
-  "aria-label": "Arguments, one per line",
-  spellcheck: false,
-});
-const kernel = h("input", { type: "text", size: 12, placeholder: "the first", "aria-label": "Name of the kernel" });
-const launch = h(
-  "details",
-  { class: "launch", open: true },
-  h("summary", {}, "Launch"),
-  h(
-    "div",
-    { class: "row" },
-    h("label", {}, "grid ", grid),
-    h("label", {}, "workgroup ", block),
-    h("label", {}, "kernel ", kernel),
-  ),
-  args,
-);
+const launch = new Launch(() => markEdited());
 
 const holder = h("div", { class: "editor" });
 const objectView = h("div", { class: "object-view", hidden: true });
@@ -113,15 +94,6 @@ const markEdited = (): void => {
   stepper.end();
   save();
 };
-for (const field of [grid, block, args, kernel]) field.addEventListener("input", markEdited);
-
-const dimensions = (text: string): number[] => {
-  const list = text.split(",").map((s) => Number(s.trim()));
-  while (list.length < 3) list.push(1);
-  if (list.length > 3 || list.some((n) => !Number.isInteger(n) || n < 1 || n > 0xffffffff))
-    throw new Error(`“${text}” is not a size: write one to three positive numbers, as 4 or 4,2,1`);
-  return list;
-};
 
 /** Whether the disassembly of a dropped object is shown instead of the text. */
 const dropped = (): boolean => objects.loaded !== null && !objects.loaded.compiled;
@@ -145,13 +117,7 @@ async function program(): Promise<Program> {
     Object.assign(base, { name, object: base64, text: "", ...(compiled ? { source: name } : {}) });
   }
   if (assembly || objects.loaded) {
-    base.grid = dimensions(grid.value);
-    base.block = dimensions(block.value);
-    base.args = args.value
-      .split("\n")
-      .map((line) => line.trim())
-      .filter(Boolean);
-    if (kernel.value.trim()) base.kernel = kernel.value.trim();
+    Object.assign(base, launch.request());
   }
   return base;
 }
@@ -323,10 +289,6 @@ const changes = new Changes(language, isa, () => {
   markEdited();
 });
 
-/** The object name, the kernel and the suggested arguments that were last filled in. */
-let suggested = "";
-let suggestedArgs = "";
-
 const listing = new Listing(toggleAddress, (line) => {
   if (dropped()) return;
   goToLine(editor, line, false);
@@ -369,21 +331,7 @@ const objects = new Objects(
   listing,
   sources.comparison,
   (loaded, chosen) => {
-    launch.hidden = false;
-    kernel.value = chosen?.name ?? "";
-    const text = (a: { name: string | null; kind: string }) =>
-      a.kind === "global_buffer"
-        ? `${a.name ?? "x"}: f32[64]=arange(64)`
-        : a.kind === "dynamic_shared_pointer"
-          ? "local:1024"
-          : "1";
-    // Code for another architecture has the same arguments: those that the user has entered are kept. So are those of a
-    // source, whose parameters change while it is written.
-    const suggestion = (chosen?.args ?? []).map(text).join("\n");
-    const signature = `${loaded.name}\n${kernel.value}\n${suggestion}`;
-    const own = loaded.compiled && args.value.trim() !== "" && args.value !== suggestedArgs;
-    if (suggested !== signature && !own) args.value = suggestedArgs = suggestion;
-    suggested = signature;
+    launch.suggest(loaded, chosen);
     stepper.end();
     if (loaded.compiled) return;
     // The disassembly is shown instead of the text, which has nothing to do with it.
@@ -404,7 +352,7 @@ objects.onclose = () => {
 /** Forgets the object. */
 function closeObject(): void {
   objects.close();
-  suggested = "";
+  launch.forget();
   addresses.clear();
   front();
 }
@@ -416,7 +364,7 @@ function front(): void {
   sources.bar.hidden ||= !sources.language;
   objectView.hidden = !object;
   heading.textContent = object ? `Disassembly of ${objects.loaded?.name}` : "Program";
-  launch.hidden = !object && !assembly && !sources.language;
+  launch.element.hidden = !object && !assembly && !sources.language;
 }
 
 const tabs = new Tabs("Results and tools");
@@ -525,10 +473,7 @@ function shared(): Shared {
     arch,
     wave,
     changes: Object.fromEntries(changes.changed),
-    grid: grid.value,
-    block: block.value,
-    args: args.value,
-    kernel: kernel.value,
+    ...launch.values,
   };
 }
 
@@ -541,10 +486,7 @@ async function load(s: Partial<Shared>, saved = false, known = false): Promise<v
   breakpoints.clear();
   arch = archPick.value = architectures.some(({ name }) => name === s.arch) ? (s.arch as string) : "";
   wave = wavePick.value = ["32", "64"].includes(s.wave ?? "") ? (s.wave as string) : "";
-  grid.value = s.grid || "1";
-  block.value = s.block || "32";
-  args.value = s.args ?? "";
-  kernel.value = s.kernel ?? "";
+  launch.values = s;
   changes.set(s.changes ?? {});
   const settings = sources.set(s.language ?? "", s.compiler ?? "", s.options ?? "");
   languagePick.value = sources.language;
@@ -687,14 +629,14 @@ main.replaceChildren(
     sources.bar,
     holder,
     objectView,
-    launch,
+    launch.element,
   ),
   h("section", { class: "right", "aria-label": "Results and tools" }, tabs.bar, tabs.body),
   gallery,
   help,
   names,
 );
-launch.hidden = true;
+launch.element.hidden = true;
 
 // Before the editors, which bind some of these keys themselves.
 const onKey = (e: KeyboardEvent): void => {
@@ -782,19 +724,5 @@ window.addEventListener("hashchange", () => {
     })
     .catch((e: Error) => say(`The link cannot be opened: ${e.message}.`));
 });
-
-/** Caches the page for use without a network. */
-async function keep(): Promise<void> {
-  const registration = await navigator.serviceWorker.register("sw.js");
-  await navigator.serviceWorker.ready;
-  const files = performance.getEntriesByType("resource").map((entry) => entry.name);
-  const page = location.origin + location.pathname;
-  const worker = registration.active ?? registration.waiting ?? registration.installing;
-  const channel = new MessageChannel();
-  channel.port1.onmessage = () => document.body.classList.add("kept");
-  const own = files.filter((url) => url.startsWith(location.origin) && !url.endsWith("sw.js"));
-  // The module is loaded by a worker and therefore missing in the list.
-  worker?.postMessage([...new Set([page, MODULE, ...own])], [channel.port2]);
-}
 
 begin().catch((e: unknown) => say(`The engine cannot be started: ${e instanceof Error ? e.message : String(e)}`));
