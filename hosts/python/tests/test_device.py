@@ -110,6 +110,13 @@ def stored(metadata, a, b, c):
     return out.view(np.int64)[0], out.view(np.float64)[1], out.view(np.float32)[4]
 
 
+def test_contents_of_an_assembly_file_are_loaded():
+    text = STORE.replace("METADATA", METADATA).encode()
+    out = np.zeros(3, np.uint64)
+    wavesim.Device("gfx1100").load(text).store[1, 1](out, np.int64(7), 0.0, 0.0)
+    assert out[0] == 7
+
+
 def test_tensors_of_torch_are_arrays(scale):
     torch = pytest.importorskip("torch")
     x, y = torch.arange(50, dtype=torch.float32), torch.zeros(50)

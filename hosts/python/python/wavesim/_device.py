@@ -40,6 +40,11 @@ class Local:
         self.size = size
 
 
+def _is_assembly(data: bytes) -> bool:
+    """Whether contents without a name are an assembly file: text with a kernel descriptor."""
+    return b".amdhsa_kernel" in data and b"\0" not in data
+
+
 class Device:
     """A simulated GPU: `gfx1100` … `gfx1103`, `gfx1150` … `gfx1153`, `gfx1200`, `gfx1201`,
     `gfx1250`, `gfx1251`, `gfx940` … `gfx942`, `gfx950`.
@@ -71,7 +76,7 @@ class Device:
             data, name = _text.read_file(source), os.fspath(source)
         else:
             data, name = _bytes("a code object", source), "<assembly>"
-        if str(name).endswith((".s", ".S", ".asm")):
+        if str(name).endswith((".s", ".S", ".asm")) or _is_assembly(data):
             data = _text.assemble(data.decode(), target=self.target, name=str(name))
         return Module(self, self.native.load(data))
 
