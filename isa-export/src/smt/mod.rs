@@ -10,8 +10,10 @@ mod evaluate;
 mod float;
 mod script;
 mod term;
+mod value;
 
 pub use builtin::Setting;
 pub use evaluate::{Machine, Unsupported, evaluate};
 pub use script::Script;
 pub use term::{FloatOp, Node, Op, Rounding, Sort, Term, Terms};
+pub use value::Inputs;

@@ -189,7 +189,8 @@ impl Parser<'_> {
             (Some(number), _) => self.terms.constant(number as u128, 32),
             (None, Some(register)) => initial(self.terms, self.setup, self.lanes, self.lane, register),
             (None, None) => {
-                return self.error("a register (v1, s2, vcc_lo, m0, scc) or a number of 32 bits was expected");
+                return self
+                    .error("a register (v1, s2, vcc_lo, m0, scc) or a number of 32 bits was expected");
             }
         };
         self.rest = rest.trim_start();

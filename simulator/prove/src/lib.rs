@@ -12,10 +12,13 @@ mod routes;
 mod setup;
 mod solver;
 mod state;
+mod summary;
 
 pub use assume::{AssumeError, register};
+pub use isa_export::smt::{Inputs, Unsupported};
 pub use proof::{Code, Counterexample, Difference, Live, ProofError, Question, Verdict};
 pub use routes::Register;
 pub use setup::Setup;
 pub use solver::{Solver, SolverError};
 pub use state::register_name;
+pub use summary::Summary;

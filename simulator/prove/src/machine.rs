@@ -85,7 +85,7 @@ impl Executor<'_> {
             after = After { state: done.state, jump: done.jump, ended: done.ended };
         }
         for ((lane, number), value) in writes {
-            after.state.set(self.setup, lane, Register::Vector(number), value);
+            after.state.set(lane, Register::Vector(number), value);
         }
         Ok(after)
     }
@@ -242,12 +242,21 @@ impl<'a> Machine<'a> {
     fn write_scalars(&mut self, terms: &mut Terms, code: u32, count: u32, value: Term) {
         for k in (0..count).filter(|_| code as usize != NULL) {
             let word = terms.extract(value, 32 * k, 32);
-            self.state.set(self.setup, 0, Register::Scalar(code + k), word);
+            self.state.set(0, Register::Scalar(code + k), word);
         }
     }
 
     fn exec(&self, terms: &mut Terms) -> Term {
-        self.pair(terms, EXEC_LO as u32)
+        self.mask(terms, EXEC_LO as u32)
+    }
+
+    /// A mask of lanes, of 64 bits.
+    fn mask(&self, terms: &mut Terms, code: u32) -> Term {
+        if self.setup.wave_size == 64 && code as usize != NULL {
+            return self.pair(terms, code);
+        }
+        let low = self.scalar(terms, code);
+        terms.zero_extend(low, 64)
     }
 
     fn mask_register(&self, role: Role, output: bool) -> u32 {
@@ -261,11 +270,7 @@ impl<'a> Machine<'a> {
 
     fn read_mask(&self, terms: &mut Terms, role: Role) -> Term {
         let code = self.mask_register(role, false);
-        if self.setup.wave_size == 64 && code as usize != NULL {
-            return self.pair(terms, code);
-        }
-        let low = self.scalar(terms, code);
-        terms.zero_extend(low, 64)
+        self.mask(terms, code)
     }
 
     fn write_mask(&mut self, terms: &mut Terms, role: Role, value: Term) {
@@ -419,7 +424,7 @@ impl smt::Machine for Machine<'_> {
         for (register, word) in words {
             match register {
                 Register::Vector(n) => drop(self.writes.insert((lane, n), word)),
-                _ => self.state.set(self.setup, lane, register, word),
+                _ => self.state.set(lane, register, word),
             }
         }
         Ok(())
@@ -447,22 +452,15 @@ impl smt::Machine for Machine<'_> {
             terms.eq(mask, zero)
         };
         let size = self.setup.wave_size;
-        let vcc = |this: &Self, terms: &mut Terms| {
-            if size == 64 {
-                return this.pair(terms, VCC_LO as u32);
-            }
-            let low = this.scalar(terms, VCC_LO as u32);
-            terms.zero_extend(low, 64)
-        };
         Ok(match state {
             Name::Exec => self.exec(terms),
             Name::ExecLo => self.scalar(terms, EXEC_LO as u32),
             Name::ExecHi => self.scalar(terms, EXEC_HI as u32),
-            Name::Vcc => vcc(self, terms),
+            Name::Vcc => self.mask(terms, VCC_LO as u32),
             Name::VccLo => self.scalar(terms, VCC_LO as u32),
             Name::VccHi => self.scalar(terms, VCC_HI as u32),
             Name::Vccz => {
-                let mask = vcc(self, terms);
+                let mask = self.mask(terms, VCC_LO as u32);
                 is_zero(terms, mask)
             }
             Name::Execz => {
@@ -530,7 +528,7 @@ impl smt::Machine for Machine<'_> {
             }
             Name::Scc => {
                 let bit = terms.resize(value, 1);
-                self.state.set(self.setup, 0, Register::Scc, bit);
+                self.state.set(0, Register::Scc, bit);
             }
             Name::Pc => self.jump = Some(terms.resize(value, 64)),
             _ => return unsupported("the pseudocode writes state that is read-only"),
@@ -571,7 +569,7 @@ impl smt::Machine for Machine<'_> {
             if self.sem.shape == Shape::Lane {
                 self.writes.insert((number, reg), new);
             } else {
-                self.state.set(self.setup, number, Register::Vector(reg), new);
+                self.state.set(number, Register::Vector(reg), new);
             }
         }
         Ok(())

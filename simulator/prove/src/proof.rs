@@ -134,7 +134,10 @@ enum Part {
 }
 
 /// The semantics of an instruction, for its first half and for VOPD's second.
-fn semantics(setup: &Setup, inst: &Inst) -> Option<(&'static Semantics, Option<&'static Semantics>)> {
+pub(crate) fn semantics(
+    setup: &Setup,
+    inst: &Inst,
+) -> Option<(&'static Semantics, Option<&'static Semantics>)> {
     let table = setup.arch.table();
     let of = |at: usize| isa::operation(isa::number(setup.arch, at)?).map(|operation| &operation.sem);
     let first = of(inst.entry(table).inst as usize)?;

@@ -103,7 +103,8 @@ fn one(
         let value = *value as u32;
         match (assume::register(name), lane) {
             (Some(Register::Vector(number)), Some(lane)) => wave.set_vgpr(lane, number, value),
-            (Some(Register::Scalar(_)), _) if name.starts_with("exec") => {}
+            (Some(Register::Scalar(_)), _)
+                if name == "exec_lo" || setup.wave_size == 64 && name == "exec_hi" => {}
             (Some(Register::Scalar(code)), _) => wave.sgprs[code as usize] = value,
             (Some(Register::Scc), _) => wave.scc = value & 1,
             // The base of the code, or another workgroup's place.

@@ -80,7 +80,10 @@ pub fn initial(terms: &mut Terms, setup: &Setup, lanes: Lanes, lane: u32, regist
         }
         Register::Scc => terms.var("scc", Sort::Bits(1)),
         Register::Scalar(n) if n as usize == NULL => terms.constant(0, 32),
-        Register::Scalar(n) if n as usize == EXEC_HI && setup.wave_size == 32 => terms.constant(0, 32),
+        // Waves of 32 lanes have this register, but not as a part of EXEC.
+        Register::Scalar(n) if n as usize == EXEC_HI && setup.wave_size == 32 => {
+            terms.var(&register_name(register), Sort::Bits(32))
+        }
         Register::Scalar(n) if [EXEC_LO, EXEC_HI].contains(&(n as usize)) => {
             if setup.full_exec {
                 return terms.constant(u32::MAX as u128, 32);
@@ -127,13 +130,11 @@ impl State {
         found.unwrap_or_else(|| initial(terms, setup, lanes, lane, register))
     }
 
-    /// Writes a register. Writes of null are dropped, and so are those of the upper half of EXEC that waves of 32
-    /// lanes lack.
-    pub fn set(&mut self, setup: &Setup, lane: u32, register: Register, value: Term) {
+    /// Writes a register. Writes of null are dropped.
+    pub fn set(&mut self, lane: u32, register: Register, value: Term) {
         let lane = if matches!(register, Register::Vector(_)) { lane } else { 0 };
         match register {
             Register::Scalar(n) if n as usize == NULL => {}
-            Register::Scalar(n) if n as usize == EXEC_HI && setup.wave_size == 32 => {}
             _ => drop(self.registers.insert((lane, register), value)),
         }
     }

@@ -1,0 +1,140 @@
+//! The value of a term for given inputs: what a solver's model means, and the referee of simplifications.
+
+use super::term::{FloatOp, Node, Op, Rounding, Sort, Term, Terms};
+use isa_spec::arith::{self, FloatEnv, Round, mask, sign_extend};
+use std::collections::HashMap;
+
+/// Returns the values of variables, and bytes of memories, by name. `None` if one is unknown.
+pub struct Inputs<'a> {
+    /// The value of a variable.
+    pub variable: &'a dyn Fn(&str) -> Option<u128>,
+    /// The byte of a memory.
+    pub byte: &'a dyn Fn(&str, u128) -> Option<u8>,
+}
+
+impl Terms {
+    /// Returns the value of a bit vector; `None` if it depends on an input or a function that is unknown.
+    pub fn value_of(&self, root: Term, inputs: &Inputs<'_>) -> Option<u128> {
+        let mut values: HashMap<Term, Option<u128>> = HashMap::new();
+        for term in self.reachable(&[root]) {
+            let node = self.node(term);
+            let Sort::Bits(width) = node.sort else { continue };
+            let value = self.one(node, width, &values, inputs);
+            values.insert(term, value.map(|value| value & mask(width)));
+        }
+        values.get(&root).copied().flatten()
+    }
+
+    fn one(
+        &self,
+        node: &Node,
+        width: u32,
+        values: &HashMap<Term, Option<u128>>,
+        inputs: &Inputs<'_>,
+    ) -> Option<u128> {
+        let arg = |at: usize| values.get(&node.args[at]).copied().flatten();
+        let own = |at: usize| self.width(node.args[at]);
+        let signed = |at: usize| Some(sign_extend(arg(at)?, own(at)) as i128);
+        Some(match &node.op {
+            Op::Var(name) => (inputs.variable)(name)?,
+            Op::Const(value) => *value,
+            Op::Not => !arg(0)?,
+            Op::And => match (arg(0), arg(1)) {
+                (Some(0), _) | (_, Some(0)) => 0,
+                (a, b) => a? & b?,
+            },
+            Op::Or => match (arg(0), arg(1)) {
+                (Some(ones), _) | (_, Some(ones)) if ones == mask(width) => ones,
+                (a, b) => a? | b?,
+            },
+            Op::Xor => arg(0)? ^ arg(1)?,
+            Op::Add => arg(0)?.wrapping_add(arg(1)?),
+            Op::Mul => arg(0)?.wrapping_mul(arg(1)?),
+            Op::Udiv => arg(0)?.checked_div(arg(1)?).unwrap_or(u128::MAX),
+            Op::Urem => {
+                let a = arg(0)?;
+                a.checked_rem(arg(1)?).unwrap_or(a)
+            }
+            Op::Shl => shift(arg(1)?, width).map_or(0, |count| arg(0).unwrap_or(0) << count),
+            Op::Lshr => shift(arg(1)?, width).map_or(0, |count| arg(0).unwrap_or(0) >> count),
+            Op::Ashr => (signed(0)? >> arg(1)?.min(127)) as u128,
+            Op::Eq => (arg(0)? == arg(1)?) as u128,
+            Op::Ult => (arg(0)? < arg(1)?) as u128,
+            Op::Slt => (signed(0)? < signed(1)?) as u128,
+            Op::Ite => arg(if arg(0)? != 0 { 1 } else { 2 })?,
+            Op::Extract(lo) => arg(0)? >> lo,
+            Op::Concat => arg(0)? << own(1) | arg(1)?,
+            Op::Select => self.byte(node.args[0], arg(1)?, values, inputs)? as u128,
+            Op::Float(op) => {
+                let args: Option<Vec<u128>> = (0..node.args.len()).map(arg).collect();
+                float(*op, &args?, own(0))
+            }
+            Op::Apply(_) | Op::Store => return None,
+        })
+    }
+
+    /// The byte of a memory at an address.
+    fn byte(
+        &self,
+        mut memory: Term,
+        address: u128,
+        values: &HashMap<Term, Option<u128>>,
+        inputs: &Inputs<'_>,
+    ) -> Option<u8> {
+        loop {
+            let node = self.node(memory);
+            let value = |at: usize| values.get(&node.args[at]).copied().flatten();
+            memory = match &node.op {
+                Op::Var(name) => return (inputs.byte)(name, address),
+                Op::Ite => node.args[if value(0)? != 0 { 1 } else { 2 }],
+                Op::Store if value(1)? == address => return value(2).map(|byte| byte as u8),
+                Op::Store => node.args[0],
+                _ => return None,
+            };
+        }
+    }
+}
+
+fn shift(count: u128, width: u32) -> Option<u32> {
+    (count < width as u128).then_some(count as u32)
+}
+
+fn round(rounding: Rounding) -> Round {
+    match rounding {
+        Rounding::NearestEven => Round::NearestEven,
+        Rounding::Positive => Round::Up,
+        Rounding::Negative => Round::Down,
+        Rounding::Zero => Round::Zero,
+    }
+}
+
+fn float(op: FloatOp, args: &[u128], width: u32) -> u128 {
+    let env = |rounding| FloatEnv::KEEP.with_round(round(rounding));
+    let order = |ty| arith::compare(args[0], args[1], ty, &FloatEnv::KEEP);
+    match op {
+        FloatOp::Add(ty, by) => arith::add(args[0], args[1], ty, &env(by)),
+        FloatOp::Mul(ty, by) => arith::mul(args[0], args[1], ty, &env(by)),
+        FloatOp::Div(ty, by) => arith::div_float(args[0], args[1], ty, &env(by)),
+        FloatOp::Fma(ty, by) => arith::fma(args[0], args[1], args[2], ty, &env(by)),
+        FloatOp::Sqrt(ty, by) => arith::sqrt(args[0], ty, &env(by)),
+        FloatOp::Integral(ty, by) => {
+            let to = match by {
+                Rounding::NearestEven => arith::rndne,
+                Rounding::Positive => arith::ceil,
+                Rounding::Negative => arith::floor,
+                Rounding::Zero => arith::trunc,
+            };
+            to(args[0], ty, &FloatEnv::KEEP)
+        }
+        FloatOp::Convert { from, to, rounding } => arith::convert_float(args[0], from, to, round(rounding)),
+        FloatOp::FromInt { signed, to, rounding } => {
+            let value = if signed { sign_extend(args[0], width) } else { args[0] };
+            arith::from_int(value, signed, to, &env(rounding))
+        }
+        FloatOp::ToInt { from, width, signed, rounding } => {
+            arith::to_int(args[0], from, &FloatEnv::KEEP, width, signed, round(rounding))
+        }
+        FloatOp::Less(ty) => (order(ty) == Some(std::cmp::Ordering::Less)) as u128,
+        FloatOp::Equal(ty) => (order(ty) == Some(std::cmp::Ordering::Equal)) as u128,
+    }
+}
