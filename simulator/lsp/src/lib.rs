@@ -33,5 +33,5 @@ pub mod server;
 pub mod settings;
 mod symbols;
 
-pub use lsp_server::Connection;
+pub use lsp_server::{Connection, Message};
 pub use server::{Error, serve};

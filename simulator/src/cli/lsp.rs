@@ -1,8 +1,9 @@
 //! `wavesim lsp`: serves editors through the Language Server Protocol.
 
-use super::OK;
+use super::{OK, output};
 use anyhow::Context as _;
-use wavesim_lsp::Connection;
+use std::io::{self, BufReader};
+use wavesim_lsp::{Connection, Message};
 
 /// Serve an editor that speaks the Language Server Protocol, on standard input and output
 ///
@@ -22,12 +23,25 @@ pub struct LspArgs {
 }
 
 pub fn run(_args: &LspArgs) -> anyhow::Result<u8> {
-    // The only thread that writes to standard output is the connection's.
-    let (connection, threads) = Connection::stdio();
-    let served = wavesim_lsp::serve(&connection);
-    // The threads end when the channels of the connection are closed.
-    drop(connection);
-    served?;
-    threads.join().context("standard input or output")?;
+    let (server, Connection { sender, receiver }) = Connection::memory();
+    // The command holds the lock of standard output, so this thread writes.
+    let served = std::thread::spawn(move || wavesim_lsp::serve(&server));
+    // Ends with the client, or with the process.
+    std::thread::spawn(move || {
+        let mut from = BufReader::new(io::stdin());
+        while let Ok(Some(message)) = Message::read(&mut from) {
+            if sender.send(message).is_err() {
+                break;
+            }
+        }
+    });
+    let mut to = output::protocol();
+    for message in receiver {
+        message.write(&mut to).context("standard output")?;
+    }
+    match served.join() {
+        Ok(result) => result?,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
     Ok(OK)
 }

@@ -302,3 +302,34 @@ fn serve_answers_its_own_pages_only_and_stops_runs() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+/// The language server on pipes: the answer to `initialize`, and the end of the process after `exit` and when the client
+/// closes the pipe.
+#[test]
+fn the_language_server_answers_and_ends() {
+    for exits in [true, false] {
+        let mut child = wavesim(&["lsp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut to = child.stdin.take().unwrap();
+        let mut from = BufReader::new(child.stdout.take().unwrap());
+        let mut send = |body: &str| write!(to, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        let mut answer = || {
+            let mut header = String::new();
+            from.read_line(&mut header).unwrap();
+            let length: usize = header.trim_start_matches("Content-Length: ").trim().parse().unwrap();
+            from.read_line(&mut header).unwrap();
+            let mut body = vec![0; length];
+            std::io::Read::read_exact(&mut from, &mut body).unwrap();
+            serde_json::from_slice::<serde_json::Value>(&body).unwrap()
+        };
+        send(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}"#);
+        assert_eq!(answer()["result"]["serverInfo"]["name"], "wavesim");
+        send(r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#);
+        if exits {
+            send(r#"{"jsonrpc":"2.0","id":2,"method":"shutdown"}"#);
+            assert_eq!(answer()["id"], 2);
+            send(r#"{"jsonrpc":"2.0","method":"exit"}"#);
+        }
+        drop(to);
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{exits}");
+    }
+}
