@@ -1,9 +1,14 @@
 //! `wavesim check`: runs a kernel under checks that hardware does not make.
 
-use super::{FAILED, INTERRUPTED, OK};
+use super::input::InputArgs;
+use super::{BAD_INPUT, FAILED, INTERRUPTED, OK};
 use anyhow::{Context as _, bail};
+use rayon::prelude::*;
+use serde_json::Value;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use wavesim_campaign::annotation::Annotation;
+use wavesim_campaign::junit::{self, Outcome, Test};
 use wavesim_engine::sched::dispatch::{self, GroupOrder, RunStats, Schedule};
 use wavesim_files as files;
 use wavesim_inspect::check::suppress::{self, Suppression};
@@ -19,6 +24,11 @@ use wavesim_machine::fault::{Fault, FaultKind};
 pub struct CheckArgs {
     #[command(flatten)]
     pub input: super::input::InputArgs,
+    /// More files, each of which is checked with the same options
+    pub more: Vec<PathBuf>,
+    /// Host threads; each checks one of the files at a time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: u16,
     /// Run only these checks: mem, init, race, waits, barrier, hazard (together: all, the default); on demand: lanes,
     /// arith
     #[arg(long = "check", value_name = "NAME[,NAME]", value_delimiter = ',', value_parser = parse_checks)]
@@ -33,6 +43,12 @@ pub struct CheckArgs {
     /// Also write the findings to a file in SARIF 2.1.0
     #[arg(long, value_name = "FILE")]
     pub sarif: Option<PathBuf>,
+    /// Also write the results to a file in JUnit's XML, with a test for each file
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Print an annotation of GitHub Actions for each finding, which appears in the diff of a pull request
+    #[arg(long, conflicts_with = "json")]
+    pub annotate: bool,
     /// Do not report the findings that a file lists (repeatable; `--print-suppressions` shows the format)
     #[arg(long, value_name = "FILE")]
     pub suppress: Vec<PathBuf>,
@@ -49,6 +65,7 @@ Examples:
   wavesim check kernel.rdna
   wavesim check vadd/launch.json --target gfx1201 --check mem,waits
   wavesim check kernel.rdna --orders 20
+  wavesim check kernels/*.rdna --threads 4 --junit junit.xml
   wavesim check kernel.rdna --json | jq .message
 
 Exit codes: 0 no findings, or notes only; 1 findings, or the kernel faulted; 2 bad
@@ -119,40 +136,130 @@ fn suppressions(paths: &[PathBuf]) -> anyhow::Result<Vec<Suppression>> {
     Ok(list)
 }
 
-fn write_sarif(path: &Path, findings: &[Finding], input: &Path) -> anyhow::Result<()> {
-    let log = sarif::log(findings, &input.display().to_string(), env!("CARGO_PKG_VERSION"));
-    files::write(path, |out| writeln!(out, "{log:#}")).with_context(|| path.display().to_string())
+/// The result of a file.
+struct FileResult {
+    /// What is printed.
+    text: Vec<u8>,
+    annotations: Vec<u8>,
+    findings: Vec<Finding>,
+    code: u8,
+    seconds: f64,
+    /// A headline for a test report, if the file has errors.
+    headline: String,
 }
 
 pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let suppressions = suppressions(&args.suppress)?;
-    let prepared = args.input.prepare(wavesim_inspect::check::GUARD_BYTES)?;
+    let inputs = args.input.inputs(&args.more)?;
+    super::progress::catch_interrupts();
+    let several = inputs.len() > 1;
+    let one = |input: &InputArgs| file(args, input, several, &suppressions);
+    let results: Vec<anyhow::Result<FileResult>> = match several {
+        false => inputs.iter().map(one).collect(),
+        true => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads.into()).build()?;
+            pool.install(|| inputs.par_iter().map(one).collect())
+        }
+    };
+    let mut code = OK;
+    let mut tests = Vec::new();
+    let mut found: Vec<(String, Vec<Finding>)> = Vec::new();
+    let mut failed = None;
+    for (input, result) in inputs.iter().zip(results) {
+        let name = super::input_name(&input.file);
+        let test = |seconds, outcome| Test {
+            class: "wavesim check".to_string(),
+            name: name.clone(),
+            seconds,
+            outcome,
+        };
+        match result {
+            Ok(result) => {
+                out.write_all(&result.text)?;
+                out.write_all(&result.annotations)?;
+                let text = || String::from_utf8_lossy(&result.text).into_owned();
+                let outcome = match result.code {
+                    OK => Outcome::Passed,
+                    _ => Outcome::Failed(result.headline.clone(), text()),
+                };
+                tests.push(test(result.seconds, outcome));
+                code = code.max(result.code);
+                found.push((name, result.findings));
+            }
+            // The others have their results nevertheless.
+            Err(e) if several => {
+                let message = match e.downcast_ref::<super::Diagnostics>() {
+                    Some(diagnostics) => diagnostics.to_string(),
+                    None => format!("error: {}", super::with_causes(&e)),
+                };
+                super::output::emit(&message);
+                tests.push(test(
+                    0.0,
+                    Outcome::Error(message.lines().next().unwrap_or_default().to_string(), message),
+                ));
+                failed = Some(BAD_INPUT);
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    if let Some(path) = &args.sarif {
+        let files: Vec<(&str, &[Finding])> =
+            found.iter().map(|(name, list)| (name.as_str(), &list[..])).collect();
+        let log = sarif::log_of_files(&files, env!("CARGO_PKG_VERSION"));
+        files::write(path, |out| writeln!(out, "{log:#}")).with_context(|| path.display().to_string())?;
+    }
+    if let Some(path) = &args.junit {
+        let text = junit::report("wavesim check", &tests);
+        files::write(path, |out| out.write_all(text.as_bytes()))
+            .with_context(|| path.display().to_string())?;
+    }
+    Ok(failed.unwrap_or(code))
+}
+
+/// Checks a file. Of several files, each object of JSON names its file.
+fn file(
+    args: &CheckArgs,
+    input: &InputArgs,
+    several: bool,
+    suppressions: &[Suppression],
+) -> anyhow::Result<FileResult> {
+    let started = std::time::Instant::now();
+    let name = super::input_name(&input.file);
+    let mut text = Vec::new();
+    let out = &mut text;
+    let json = |mut value: Value| {
+        if several {
+            value["input"] = serde_json::json!(name);
+        }
+        value
+    };
+    if several && !args.json {
+        writeln!(out, "{name}:")?;
+    }
+    let prepared = input.prepare(wavesim_inspect::check::GUARD_BYTES)?;
     let arch = prepared.program.arch;
     let checks = chosen(&args.checks, arch)?;
-    super::progress::catch_interrupts();
-    let mut runs = Runs { checks, ..Runs::default() };
-    runs.add(args, prepared, None)?;
+    let quiet = args.quiet || args.json || several;
+    let mut runs = Runs { checks, quiet, ..Runs::default() };
+    runs.add(input, prepared, None)?;
     for seed in 1..args.orders {
         if runs.fault.is_some() {
             break;
         }
-        runs.add(args, args.input.prepare(wavesim_inspect::check::GUARD_BYTES)?, Some(seed))?;
+        runs.add(input, input.prepare(wavesim_inspect::check::GUARD_BYTES)?, Some(seed))?;
     }
     let Runs { findings, stats, fault, differences, .. } = runs;
     let found = findings.len();
     let suppressed = |finding: &Finding| suppressions.iter().any(|s| s.covers(finding));
     let (findings, orders): (Vec<Finding>, Vec<Option<u64>>) =
         findings.into_iter().filter(|(f, _)| !suppressed(f)).unzip();
-    if let Some(path) = &args.sarif {
-        write_sarif(path, &findings, &args.input.file)?;
-    }
     for (finding, order) in findings.iter().zip(&orders) {
         if args.json {
             let mut finding = finding.json();
             if let Some(seed) = order {
                 finding["order"] = serde_json::json!(format!("random:{seed}"));
             }
-            writeln!(out, "{finding}")?;
+            writeln!(out, "{}", json(finding))?;
         } else {
             writeln!(out, "{finding}")?;
             if let Some(seed) = order {
@@ -171,17 +278,21 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
                 "schema": "wavesim-check-1", "severity": "note", "check": "orders", "kind": "output differs",
                 "message": format!("{name} depends on the order"), "order": format!("random:{seed}"),
             });
-            writeln!(out, "{note}")?;
+            writeln!(out, "{}", json(note))?;
         } else {
             writeln!(out, "note: {name} depends on the order: it differs with --order random:{seed}\n")?;
         }
     }
     if let Some(fault) = &fault {
         if args.json {
-            writeln!(out, "{}", fault_as_finding(fault))?;
+            writeln!(out, "{}", json(fault_as_finding(fault)))?;
         } else {
             writeln!(out, "{fault}\n")?;
         }
+    }
+    let mut annotations = Vec::new();
+    if args.annotate {
+        annotate(&name, &findings, fault.as_deref(), &mut annotations)?;
     }
     if !args.json {
         let mut more = String::new();
@@ -199,11 +310,40 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             (n, Some(_)) => writeln!(out, "{}{more}; then the kernel faulted", count(n, "finding"))?,
         }
     }
-    Ok(match &fault {
+    let code = match &fault {
         Some(fault) if fault.kind == FaultKind::Interrupted => INTERRUPTED,
         None if errors == 0 => OK,
         _ => FAILED,
-    })
+    };
+    let first = findings.iter().find(|f| f.severity == Severity::Error);
+    let headline = first.map(|f| format!("{}: {}", f.site.place(), f.message));
+    let headline = headline.or_else(|| fault.map(|fault| fault.message.clone())).unwrap_or_default();
+    Ok(FileResult { text, annotations, findings, code, seconds: started.elapsed().as_secs_f64(), headline })
+}
+
+/// Prints the annotations of a file's findings.
+fn annotate(
+    name: &str,
+    findings: &[Finding],
+    fault: Option<&Fault>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    for finding in findings {
+        let title = format!("{}: {}", finding.check.name(), finding.kind);
+        let (file, line) = (finding.site.file.as_deref().unwrap_or(name), finding.site.line);
+        let error = finding.severity == Severity::Error;
+        let message = match &finding.hint {
+            Some(hint) => format!("{}\n{hint}", finding.message),
+            None => finding.message.clone(),
+        };
+        writeln!(out, "{}", Annotation { error, file, line, title: &title, message: &message })?;
+    }
+    if let Some(fault) = fault {
+        let (file, line) = (fault.file.as_deref().unwrap_or(name), fault.line);
+        let title = fault.kind.name();
+        writeln!(out, "{}", Annotation { error: true, file, line, title, message: &fault.message })?;
+    }
+    Ok(())
 }
 
 /// The runs of a kernel in several orders.
@@ -219,17 +359,19 @@ struct Runs {
     outputs: Vec<(String, Vec<u8>)>,
     stats: RunStats,
     fault: Option<Box<Fault>>,
+    /// Show no progress bar.
+    quiet: bool,
 }
 
 impl Runs {
     /// Runs the kernel in the order of the command line or in a random one. Findings of the same two instructions
     /// are one finding.
-    fn add(&mut self, args: &CheckArgs, prepared: Prepared, seed: Option<u64>) -> anyhow::Result<()> {
-        let mut dispatch = args.input.dispatch(&prepared)?;
+    fn add(&mut self, input: &InputArgs, prepared: Prepared, seed: Option<u64>) -> anyhow::Result<()> {
+        let mut dispatch = input.dispatch(&prepared)?;
         if let Some(seed) = seed {
             (dispatch.schedule, dispatch.order) = (Schedule::Random(seed), GroupOrder::Random(seed));
         }
-        let bar = super::progress::Bar::new(args.quiet || args.json, &dispatch);
+        let bar = super::progress::Bar::new(self.quiet, &dispatch);
         dispatch.progress = Some(bar.counters());
         let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &self.checks))?;
         let key = |f: &Finding| (f.check, f.kind, f.severity, f.site.pc, f.other.as_ref().map(|o| o.site.pc));

@@ -1,16 +1,20 @@
 //! `wavesim conform`: runs instruction conformance vectors and compares the results.
 
 use super::{FAILED, OK};
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use isa_spec::pcode::ir::Semantics;
 use rayon::prelude::*;
 use regex_lite::Regex;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use wavesim_campaign::annotation::Annotation;
+use wavesim_campaign::junit;
 use wavesim_conform::{self as conform, Engine, Outcome, Record};
 use wavesim_files as files;
+use wavesim_inspect::check::sarif;
 use wavesim_isa::arch::Arch;
 
 /// Run instruction conformance vectors (JSON Lines, plain or gzip)
@@ -47,8 +51,17 @@ pub struct ConformArgs {
     #[arg(long)]
     pub json: bool,
     /// Host threads [default: all processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, visible_alias = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
+    /// Also write the results to a file in JUnit's XML, with a test for each file of vectors
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Also write the failing records to a file in SARIF 2.1.0
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
+    /// Print an annotation of GitHub Actions for each failing record
+    #[arg(long, conflicts_with = "json")]
+    pub annotate: bool,
 }
 
 fn parse_arch(name: &str) -> Result<Arch, String> {
@@ -74,6 +87,7 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         }
     }
     let mut read = 0;
+    let mut files_run = Vec::new();
     for path in vector_files(&args.paths)? {
         let mut records = conform::read_file(&path)?;
         read += records.len();
@@ -83,7 +97,13 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         if let Some(arch) = args.arch {
             records.retain_mut(|r| r.retarget(arch));
         }
+        let (before, started) = (tally.failures.len(), std::time::Instant::now());
         pool.install(|| tally.add(&family(&path), &records, engine, &BTreeMap::new()));
+        files_run.push(FileRun {
+            path,
+            failures: before..tally.failures.len(),
+            seconds: started.elapsed().as_secs_f64(),
+        });
     }
     if tally.records() == 0 {
         let (filter, arch) = (args.filter.as_ref().map(Regex::as_str), args.arch.map(Arch::name));
@@ -95,7 +115,63 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         }
     }
     tally.report(args.json, args.show, out)?;
+    reports(args, &tally, &files_run, out)?;
     Ok(tally.code())
+}
+
+/// A file of vectors that has run.
+struct FileRun {
+    path: PathBuf,
+    /// Its failures in [`Tally::failures`].
+    failures: Range<usize>,
+    seconds: f64,
+}
+
+/// Writes the reports for build servers.
+fn reports(
+    args: &ConformArgs,
+    tally: &Tally,
+    files_run: &[FileRun],
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let title = |failure: &Failure| format!("{}: {}", failure.id, failure.what);
+    let message = |failure: &Failure| format!("{}\n{}", failure.asm, failure.diffs.join("\n"));
+    let (mut tests, mut results) = (Vec::new(), Vec::new());
+    for FileRun { path, failures, seconds } in files_run {
+        let (file, failures) = (path.display().to_string(), &tally.failures[failures.clone()]);
+        let details =
+            || failures.iter().map(|f| format!("{}\n{}\n", title(f), message(f))).collect::<String>();
+        let outcome = match failures.len() {
+            0 => junit::Outcome::Passed,
+            n => junit::Outcome::Failed(format!("{n} records failed"), details()),
+        };
+        let class = "wavesim conform".to_string();
+        tests.push(junit::Test { class, name: file.clone(), seconds: *seconds, outcome });
+        for failure in failures {
+            let text = format!("{}\n{}", title(failure), message(failure));
+            results.push(json!({
+                "ruleId": "conform/mismatch", "level": "error", "message": {"text": text},
+                "locations": [{"physicalLocation": {"artifactLocation": {"uri": file}}}],
+            }));
+            if args.annotate {
+                let (title, message) = (title(failure), message(failure));
+                let annotation =
+                    Annotation { error: true, file: &file, line: 0, title: &title, message: &message };
+                writeln!(out, "{annotation}")?;
+            }
+        }
+    }
+    if let Some(path) = &args.junit {
+        let text = junit::report("wavesim conform", &tests);
+        files::write(path, |out| out.write_all(text.as_bytes()))
+            .with_context(|| path.display().to_string())?;
+    }
+    if let Some(path) = &args.sarif {
+        let rule = json!({"id": "conform/mismatch", "shortDescription": {"text": "conform: mismatch"}});
+        let log = sarif::wrap(vec![rule], results, env!("CARGO_PKG_VERSION"));
+        files::write(path, |out| writeln!(out, "{log:#}")).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
 }
 
 /// Results over all records.

@@ -63,6 +63,13 @@ impl InputArgs {
         Ok(prepared)
     }
 
+    /// Returns the inputs of a command that takes several files, of which `more` are those after the second. An assembly
+    /// program is the only input, as the second file is its data.
+    pub fn inputs(&self, more: &[PathBuf]) -> anyhow::Result<Vec<InputArgs>> {
+        let files = files_of(&self.kernel, &self.file, self.data.as_deref(), more)?;
+        Ok(files.into_iter().map(|(file, data)| InputArgs { file, data, ..self.clone() }).collect())
+    }
+
     /// Returns the orders of waves and of workgroups.
     pub fn orders(&self) -> (Schedule, GroupOrder) {
         let mut orders = (self.schedule, GroupOrder::default());
@@ -80,6 +87,26 @@ impl InputArgs {
         dispatch.check()?;
         Ok(dispatch)
     }
+}
+
+/// Returns the files of a command with several, each with its data. An assembly program is the only one.
+pub fn files_of(
+    kernel: &KernelArgs,
+    first: &Path,
+    second: Option<&Path>,
+    more: &[PathBuf],
+) -> anyhow::Result<Vec<(PathBuf, Option<PathBuf>)>> {
+    let extension = first.extension().and_then(|e| e.to_str());
+    let arch = kernel.machine.arch().or_else(|| Arch::from_extension(extension?));
+    if arch.is_some_and(|arch| arch.machine().is_some()) {
+        return match more {
+            [] => Ok(vec![(first.to_path_buf(), second.map(Path::to_path_buf))]),
+            _ => bail!("{}: an assembly program takes one data file", first.display()),
+        };
+    }
+    let files =
+        std::iter::once(first.to_path_buf()).chain(second.map(Path::to_path_buf)).chain(more.iter().cloned());
+    Ok(files.map(|file| (file, None)).collect())
 }
 
 /// Options of a kernel, whatever the kind of its file

@@ -9,6 +9,8 @@
 mod asm;
 #[cfg(feature = "bench")]
 mod bench;
+#[cfg(feature = "campaigns")]
+mod campaign;
 mod check;
 #[cfg(feature = "jit")]
 mod compiled_stats;
@@ -105,6 +107,8 @@ pub enum Command {
     Isa(isa::IsaArgs),
     Pcode(pcode::PcodeArgs),
     Conform(conform::ConformArgs),
+    #[cfg(feature = "campaigns")]
+    Campaign(campaign::CampaignArgs),
     #[cfg(feature = "bench")]
     Bench(bench::BenchArgs),
     #[cfg(feature = "prove")]
@@ -177,6 +181,8 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Isa(args) => isa::run(args, out),
         Command::Pcode(args) => pcode::run(args, out),
         Command::Conform(args) => conform::run(args, out),
+        #[cfg(feature = "campaigns")]
+        Command::Campaign(args) => campaign::run(args, out),
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::run(args, out),
         #[cfg(feature = "prove")]

@@ -1,9 +1,9 @@
 //! `wavesim run`: runs a kernel and prints its outputs.
 
 use super::execute::Execution;
-use super::input::{ARG_HELP, KernelArgs};
-use super::{OK, words};
-use anyhow::Context as _;
+use super::input::{ARG_HELP, KernelArgs, files_of};
+use super::{INTERRUPTED, OK, words};
+use anyhow::{Context as _, bail};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -28,6 +28,8 @@ pub struct RunArgs {
     pub file: PathBuf,
     /// Assembly programs: initial memory (`address: value` lines, or little-endian words in a `.bin` file)
     pub data: Option<PathBuf>,
+    /// More files, each of which runs with the same options
+    pub more: Vec<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArgs,
     /// Assembly programs: write the words of memory that were stored to (`address: value` lines, or little-endian words
@@ -39,14 +41,29 @@ pub struct RunArgs {
 }
 
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let mut prepared = args.kernel.prepare(&args.file, args.data.as_deref(), 0)?;
-    if args.dump.is_some() && !prepared.memory.is_word_addressed() {
-        anyhow::bail!("--dump is for assembly programs; use --out-dir for the outputs of a kernel");
+    let files = files_of(&args.kernel, &args.file, args.data.as_deref(), &args.more)?;
+    let several = files.len() > 1;
+    if several && args.execution.out_dir.is_some() {
+        bail!("--out-dir is for one kernel: the outputs of several may have the same names");
     }
-    let ended = args.execution.run(&mut prepared, out)?;
-    let code = args.execution.report(&prepared, &ended, None, out)?;
-    if let (Some(path), OK) = (&args.dump, code) {
-        words::dump(&prepared.memory, path).with_context(|| path.display().to_string())?;
+    let mut code = OK;
+    for (file, data) in files {
+        if several && !args.execution.json && !args.execution.quiet {
+            writeln!(out, "{}:", super::input_name(&file))?;
+        }
+        let mut prepared = args.kernel.prepare(&file, data.as_deref(), 0)?;
+        if args.dump.is_some() && !prepared.memory.is_word_addressed() {
+            bail!("--dump is for assembly programs; use --out-dir for the outputs of a kernel");
+        }
+        let ended = args.execution.run(&mut prepared, out)?;
+        let own = args.execution.report(&prepared, &ended, None, out)?;
+        if let (Some(path), OK) = (&args.dump, own) {
+            words::dump(&prepared.memory, path).with_context(|| path.display().to_string())?;
+        }
+        code = code.max(own);
+        if own == INTERRUPTED {
+            break;
+        }
     }
     Ok(code)
 }

@@ -7,14 +7,23 @@ use std::collections::BTreeMap;
 /// Returns the log of one run. `input` is the kernel's file, the location of findings that have no source
 /// file.
 pub fn log(findings: &[Finding], input: &str, version: &str) -> Value {
+    log_of_files(&[(input, findings)], version)
+}
+
+/// Returns the log of the runs of several files, given with their findings.
+pub fn log_of_files(files: &[(&str, &[Finding])], version: &str) -> Value {
     let mut rules: BTreeMap<String, Value> = BTreeMap::new();
-    for f in findings {
+    for f in files.iter().flat_map(|file| file.1) {
         let id = rule(f);
         let description = json!({"text": format!("{}: {}", f.check.name(), f.kind)});
         rules.entry(id.clone()).or_insert_with(|| json!({"id": id, "shortDescription": description}));
     }
-    let rules: Vec<Value> = rules.into_values().collect();
-    let results: Vec<Value> = findings.iter().map(|f| result(f, input)).collect();
+    let results = files.iter().flat_map(|(input, findings)| findings.iter().map(|f| result(f, input)));
+    wrap(rules.into_values().collect(), results.collect(), version)
+}
+
+/// Returns a log of one run of the tool with these rules and results.
+pub fn wrap(rules: Vec<Value>, results: Vec<Value>, version: &str) -> Value {
     let driver = json!({"name": "wavesim", "version": version, "rules": rules});
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",

@@ -3,6 +3,7 @@
 //! - [`bad_files`]: bad files for every command, and names that point outside of a folder
 //! - [`bombs`]: small inputs that would require excessive resources
 //! - [`relocatable`]: files that refer to symbols of each other
+//! - [`reports`]: several files in one command, reports for build servers, campaigns
 //! - [`source`]: source files, which clang compiles
 //! - [`outcome`]: exit codes, outputs, filters that match nothing, and the binary in a different location
 //!   than where it was built
@@ -11,6 +12,7 @@ mod bad_files;
 mod bombs;
 mod outcome;
 mod relocatable;
+mod reports;
 mod source;
 
 use std::path::{Path, PathBuf};

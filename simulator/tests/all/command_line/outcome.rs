@@ -238,6 +238,8 @@ fn examples_in_help_can_be_copied() {
         &["check"],
         &["debug"],
         &["dap"],
+        &["lsp"],
+        &["campaign"],
         &["tui"],
         &["asm"],
         &["disasm"],
