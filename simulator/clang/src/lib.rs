@@ -6,6 +6,7 @@
 pub mod cache;
 pub mod compile;
 pub mod options;
+mod platform;
 mod process;
 
 use std::collections::BTreeMap;
@@ -278,7 +279,7 @@ impl Libraries {
         std::fs::create_dir(&libraries)?;
         for entry in std::fs::read_dir(rocm)? {
             let entry = entry?;
-            link(&entry.path(), &libraries.join(entry.file_name()))?;
+            platform::link(&entry.path(), &libraries.join(entry.file_name()))?;
         }
         let text = format!("const __constant unsigned __oclc_ISA_version = {};\n", isa_version(digits));
         let source = folder.write("isa_version.cl", text.as_bytes())?;
@@ -293,16 +294,6 @@ impl Libraries {
             false => Err(io::Error::other(run.log)),
         }
     }
-}
-
-#[cfg(unix)]
-fn link(from: &Path, to: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(from, to)
-}
-
-#[cfg(not(unix))]
-fn link(from: &Path, to: &Path) -> io::Result<()> {
-    std::fs::copy(from, to).map(drop)
 }
 
 /// Returns the device libraries' ISA version of a processor: 11501 for `1151`, 9010 for `90a`.
@@ -324,10 +315,7 @@ impl TempDir {
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = base.join(format!("wavesim-{}-{number}", std::process::id()));
-            let mut builder = std::fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            match builder.create(&path) {
+            match platform::create_private(&path) {
                 Ok(()) => return Ok(TempDir(path)),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),

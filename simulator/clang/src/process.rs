@@ -1,7 +1,8 @@
 //! Child processes that can be ended together with the processes that they start.
 
+use crate::platform;
 use std::io::{self, Read};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,8 +14,7 @@ const POLL: Duration = Duration::from_millis(5);
 pub fn output_until(command: &mut Command, stop: &AtomicBool) -> io::Result<Option<Output>> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // The driver of clang starts the compiler and the linker as processes of their own.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(command, 0);
+    platform::own_group(command);
     let mut child = command.spawn()?;
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let status = loop {
@@ -22,7 +22,7 @@ pub fn output_until(command: &mut Command, stop: &AtomicBool) -> io::Result<Opti
             break Some(status);
         }
         if stop.load(Ordering::Relaxed) {
-            kill(&mut child)?;
+            platform::kill(&mut child)?;
             child.wait()?;
             break None;
         }
@@ -41,17 +41,6 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<V
         let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
         bytes
     })
-}
-
-#[cfg(unix)]
-fn kill(child: &mut Child) -> io::Result<()> {
-    use rustix::process::{Pid, Signal, kill_process_group};
-    Ok(kill_process_group(Pid::from_child(child), Signal::KILL)?)
-}
-
-#[cfg(not(unix))]
-fn kill(child: &mut Child) -> io::Result<()> {
-    child.kill()
 }
 
 #[cfg(all(test, unix))]
