@@ -231,6 +231,7 @@ impl Field {
             "OFFSET0" => |op, _| op.imm & 0xff,
             "OFFSET1" => |op, _| op.imm >> 8 & 0xff,
             "SIMM32" => |_, ext| ext.simm32,
+            "SIMM32_HI" => |_, ext| ext.simm32_hi,
             "NEG" => |_, ext| ext.neg,
             "NEG_HI" => |_, ext| ext.neg_hi,
             "ABS" => |_, ext| ext.abs,

@@ -239,3 +239,22 @@ fn op_sel() {
     ];
     compare_all(&lines, halves);
 }
+
+/// Sums of 64 bits, which saturate with the clamp bit: CDNA 5 computes addresses with them. Literals of 64 bits.
+#[test]
+fn sums_of_64_bits() {
+    let lines = [
+        "v_add_nc_u64 v[20:21], v[0:1], v[2:3]",
+        "v_add_nc_u64 v[22:23], s[8:9], v[2:3]",
+        "v_add_nc_u64_e64 v[24:25], v[0:1], v[2:3] clamp",
+        "v_sub_nc_u64 v[26:27], v[0:1], v[2:3]",
+        "v_sub_nc_u64_e64 v[28:29], v[0:1], v[2:3] clamp",
+        "v_mad_nc_u64_u32 v[30:31], v0, v1, v[2:3]",
+        "v_mad_nc_u64_u32 v[32:33], v0, s8, v[2:3] clamp",
+        "v_mad_nc_i64_i32 v[34:35], v0, v1, v[2:3]",
+        "v_mad_nc_i64_i32 v[36:37], v0, v1, v[2:3] clamp",
+        "v_lshl_add_u64 v[38:39], v[0:1], 3, v[2:3]",
+        "v_fmaak_f64 v[40:41], v[0:1], v[2:3], 0x3ff8000000000001",
+    ];
+    compare_on(Arch::Cdna5, &[32], &lines, integer);
+}
