@@ -99,6 +99,40 @@ fn loops_over_consecutive_elements_are_vectors() {
 }
 
 /// The bounds must be constants, 8 to 32 iterations apart, or all lanes of the wave.
+/// Returns the conversions of each vector statement of a loop.
+fn conversions(statements: &str) -> Vec<usize> {
+    let count = |vector: &Vector| {
+        let mut count = 0;
+        let mut values =
+            |v| visit::each_in(v, &mut |v| count += matches!(v.kind, ValueKind::Conversion(..)) as usize);
+        vector.writes.iter().for_each(|write| values(&write.value));
+        count
+    };
+    vectors_of("0 : 15", statements).iter().map(count).collect()
+}
+
+/// A field that selects between conversions has a loop for each.
+#[test]
+fn loops_with_different_conversions_have_variants() {
+    let chosen = "(OPSEL == 0U ? fp8_to_f32(x.fp8) : OPSEL == 1U ? bf8_to_f32(x.bf8) : 1.0F).u32";
+    assert_eq!(conversions(&format!("x = b[n]; a[n] = {chosen};")), [1, 1, 0]);
+    // What is known of the field decides other conditions.
+    let small = "(OPSEL & 2U) == 0U ? fp8_to_f32(x.fp8).u32 : bf8_to_f32(x.bf8).u32";
+    assert_eq!(conversions(&format!("x = b[n]; a[n] = OPSEL == 5U ? 3U + ({small}) : 0U;")), [1, 0]);
+    for statements in [
+        // The same conversion, or a condition that is no field's.
+        "x = fp8_to_f32(b[n].fp8); a[n] = (OPSEL == 0U ? -x : x).u32;",
+        "x = b[n]; a[n] = (x == 0U ? fp8_to_f32(x.fp8) : bf8_to_f32(x.bf8)).u32;",
+        "x = b[n]; a[n] = (k == 0U ? fp8_to_f32(x.fp8) : bf8_to_f32(x.bf8)).u32;",
+    ] {
+        assert_eq!(conversions(statements).len(), 1, "{statements}");
+    }
+    // Too many variants.
+    let many: Vec<String> =
+        (0..9).map(|n| format!("OPSEL == {n}U ? fp8_to_f32(x.fp8).u32 + {n}U : ")).collect();
+    assert_eq!(conversions(&format!("x = b[n]; a[n] = {}0U;", many.concat())), [9]);
+}
+
 #[test]
 fn vectors_have_8_to_32_elements_or_all_lanes() {
     let shape = |head: &str| match &vectors_of(head, "a[n] = b[n];")[..] {

@@ -11,6 +11,7 @@ pub mod memory;
 pub mod product;
 pub mod simd;
 mod uniform;
+mod variants;
 pub mod vector;
 
 use crate::ir::*;

@@ -2,9 +2,12 @@
 //! the lanes of a register. Each becomes a [`Stmt::Vector`], which reads and writes whole vectors. The code
 //! in between has no bounds checks and compiles to vector instructions.
 //!
+//! If a field of the instruction selects between conversions, there is a vector statement for each choice.
+//!
 //! A loop qualifies if it assigns only locals that it alone uses, elements of arrays and VGPRs, and if no
 //! iteration reads what another iteration writes.
 
+use super::variants;
 use crate::ir::*;
 use crate::visit::{any_in, each_stmt, each_value, parts_mut};
 use isa_spec::pcode::ir::{LocalId, State};
@@ -13,6 +16,8 @@ use isa_spec::pcode::ir::{LocalId, State};
 const MIN_ELEMENTS: u32 = 8;
 /// Maximum number of elements of a vector: lane loops process 32 lanes at a time.
 const MAX_ELEMENTS: u32 = 32;
+/// Maximum number of variants of a loop.
+const MAX_VARIANTS: u32 = 8;
 
 /// Rewrites the loops of a body.
 pub fn run(once: &mut Once) {
@@ -24,15 +29,20 @@ pub fn run(once: &mut Once) {
 fn list(body: &mut [Stmt], uses: &[u32]) {
     for stmt in body {
         crate::visit::stmt_lists_mut(stmt, &mut |inner| list(inner, uses));
-        if let Some(vector) = convert(stmt, uses) {
-            *stmt = vector;
+        if let Some((found, shape)) = find(stmt, uses) {
+            let mut most = MAX_VARIANTS;
+            let variants = found.variants(shape, &mut most);
+            if let Some(converted) = variants.or_else(|| found.vector(shape)) {
+                *stmt = converted;
+            }
         }
     }
 }
 
 /// Returns the vector statement of a loop that shares no local with other statements.
 pub(super) fn of_loop(stmt: &Stmt) -> Option<Vector> {
-    match convert(stmt, &count(std::slice::from_ref(stmt)))? {
+    let (found, shape) = find(stmt, &count(std::slice::from_ref(stmt)))?;
+    match found.vector(shape)? {
         Stmt::Vector(vector) => Some(*vector),
         _ => None,
     }
@@ -50,8 +60,17 @@ fn count(body: &[Stmt]) -> Vec<u32> {
     uses
 }
 
-/// Converts a loop to an equivalent vector statement.
-fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
+/// The iterations of a loop.
+#[derive(Clone, Copy)]
+struct Iterations {
+    from: u32,
+    count: u32,
+    /// As [`Vector::lanes`].
+    lanes: bool,
+}
+
+/// Returns a loop that may be equivalent to vector statements.
+fn find(stmt: &Stmt, uses: &[u32]) -> Option<(Loop, Iterations)> {
     let Stmt::For { var, from, to, body } = stmt else { return None };
     let ValueKind::Const(from) = from.kind else { return None };
     let (count, lanes) = match &to.kind {
@@ -76,7 +95,7 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
     }
     let mut loop_ = Loop { var: *var, own, values: Vec::new(), writes: Vec::new() };
     loop_.stmts(body, None)?;
-    loop_.vector(from as u32, count, lanes)
+    Some((loop_, Iterations { from: from as u32, count, lanes }))
 }
 
 pub(super) fn is_last_lane(to: &Value) -> bool {
@@ -89,6 +108,7 @@ pub(super) fn is_last_lane(to: &Value) -> bool {
 }
 
 /// A loop that is a candidate for a vector statement.
+#[derive(Clone)]
 struct Loop {
     var: LocalId,
     /// The loop variable, and the locals that the loop assigns.
@@ -197,8 +217,28 @@ impl Loop {
         }
     }
 
-    fn vector(mut self, from: u32, count: u32, lanes: bool) -> Option<Stmt> {
-        let mut writes = std::mem::take(&mut self.writes);
+    /// Returns vector statements for the choices between conversions, of which at most `most` remain.
+    fn variants(&self, iterations: Iterations, most: &mut u32) -> Option<Stmt> {
+        let Some(condition) = variants::condition(self.writes.iter().map(|write| &write.value)) else {
+            *most = most.checked_sub(1)?;
+            return self.vector(iterations);
+        };
+        let mut variant = |holds: bool| {
+            let mut variant = self.clone();
+            for write in &mut variant.writes {
+                variants::assume(&mut write.value, &condition, holds);
+            }
+            variant.variants(iterations, most)
+        };
+        if let Some(condition) = variants::constant(&condition) {
+            return variant(condition != 0);
+        }
+        let (yes, no) = (variant(true)?, variant(false)?);
+        Some(Stmt::If { arms: vec![(condition, vec![yes])], otherwise: vec![no] })
+    }
+
+    fn vector(&self, Iterations { from, count, lanes }: Iterations) -> Option<Stmt> {
+        let mut writes = self.writes.clone();
         let mut reads = Vec::new();
         for write in &mut writes {
             match &write.to {
