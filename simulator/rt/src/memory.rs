@@ -9,13 +9,14 @@ pub use lanes::{
     load_buffer, load_offsets, load_scaled_offsets, load_vecs, store_buffer, store_offsets,
     store_scaled_offsets, store_vecs,
 };
+use window::global;
 pub(super) use window::{are_coalesced, last_range, prefetch};
 
 use super::context::{Cx, Flow};
 use super::watched;
 use isa_spec::pcode::ir::Space;
 use wavesim_state::event::Event;
-use wavesim_state::memory::{MemError, Place};
+use wavesim_state::memory::{MemError, Place, access};
 
 /// Returns whether the access of one lane, or of the wave, is inlined into handlers. Others are calls,
 /// because hundreds of handlers contain them.
@@ -56,9 +57,13 @@ fn load_here<const BYTES: usize>(
     lane: Option<u32>,
 ) -> Result<u128, Flow> {
     let bytes: [u8; BYTES] = match Place::of(space, addr) {
-        Place::Global(_) => match cx.memory.load::<BYTES>(addr) {
-            Ok(bytes) => bytes,
-            Err(e) => missed_load(cx, space, addr, lane, |cx| Err(cx.memory_fault(e, lane)))?,
+        Place::Global(_) => match global(cx, addr, BYTES as u64, false) {
+            // SAFETY: `global` has checked that the bytes are inside a range.
+            Some(at) => unsafe { access::load(at) },
+            None => {
+                let e = MemError { address: addr, size_bytes: BYTES as u32, write: false };
+                missed_load(cx, space, addr, lane, |cx| Err(cx.memory_fault(e, lane)))?
+            }
         },
         Place::Lds(at) => match lds(cx, at, BYTES) {
             Some(s) => s.try_into().unwrap_or([0; BYTES]),
@@ -100,9 +105,12 @@ fn store_here<const BYTES: usize>(
     let bytes = *wide.first_chunk::<BYTES>().unwrap_or(&[0; BYTES]);
     match Place::of(space, addr) {
         Place::Global(_) => {
-            if let Err(e) = cx.memory.store(addr, bytes) {
+            let Some(at) = global(cx, addr, BYTES as u64, true) else {
+                let e = MemError { address: addr, size_bytes: BYTES as u32, write: true };
                 return missed_store(cx, space, e, lane, &bytes);
-            }
+            };
+            // SAFETY: `global` has checked that the bytes are inside a writable range.
+            unsafe { access::store(at, bytes) };
             if space == Space::Word {
                 cx.memory.touch(addr, 1);
             }
@@ -156,11 +164,18 @@ fn exchange_shared(
     value: u128,
     lane: Option<u32>,
 ) -> Result<bool, Flow> {
-    let exchanged = match bytes {
-        8 => cx.memory.cas64(addr, old as u64, value as u64).map(|r| r.is_ok()),
-        _ => cx.memory.cas32(addr, old as u32, value as u32).map(|r| r.is_ok()),
+    let at = global(cx, addr, bytes as u64, true).filter(|at| (*at as usize).is_multiple_of(bytes));
+    let Some(at) = at else {
+        let e = MemError { address: addr, size_bytes: bytes as u32, write: true };
+        return Err(cx.memory_fault(e, lane));
     };
-    exchanged.map_err(|e| cx.memory_fault(e, lane))
+    // SAFETY: `global` has checked that the bytes are inside a writable range; the pointer is aligned.
+    Ok(unsafe {
+        match bytes {
+            8 => access::exchange_u64(at, old as u64, value as u64),
+            _ => access::exchange_u32(at, old as u32, value as u32),
+        }
+    })
 }
 
 #[inline(always)]

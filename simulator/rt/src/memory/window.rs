@@ -237,7 +237,7 @@ pub(crate) fn last_range<'c>(cx: &'c Cx<'_>) -> &'c HostRange {
 
 /// Returns the host address of `len` bytes of global memory, if they are all in one range.
 #[inline(always)]
-fn global(cx: &mut Cx<'_>, address: u64, len: u64, write: bool) -> Option<*mut u8> {
+pub(super) fn global(cx: &mut Cx<'_>, address: u64, len: u64, write: bool) -> Option<*mut u8> {
     match last_range(cx).host_of(address, len, write) {
         Some(host) => Some(host),
         None => global_elsewhere(cx, address, len, write),

@@ -27,6 +27,8 @@ use portable as host;
 #[cfg(all(target_arch = "x86_64", not(any(miri, portable_memory))))]
 use x86_64 as host;
 
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
 #[cfg(target_arch = "x86_64")]
 pub use host::{broadcast_u32_at, load_256, load_256_at, load_halves, store_256, store_halves};
 pub use host::{load_u8, load_u16, load_u32, load_u64, store_u8, store_u16, store_u32, store_u64};
@@ -147,6 +149,29 @@ integers! {
     u16, load_u16, load_u16_at, store_u16, store_u16_at;
     u32, load_u32, load_u32_at, store_u32, store_u32_at;
     u64, load_u64, load_u64_at, store_u64, store_u64_at;
+}
+
+/// Stores a naturally aligned word of 4 bytes if it still is `old`, in one step; returns whether it was. For all threads,
+/// such exchanges happen in one order.
+///
+/// # Safety
+/// The word can be written, and its address is a multiple of 4.
+#[inline(always)]
+pub unsafe fn exchange_u32(at: *mut u8, old: u32, new: u32) -> bool {
+    // SAFETY: the caller guarantees a valid, aligned word, which others access through this module.
+    let word = unsafe { AtomicU32::from_ptr(at.cast()) };
+    word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+}
+
+/// As [`exchange_u32`], 8 bytes.
+///
+/// # Safety
+/// The word can be written, and its address is a multiple of 8.
+#[inline(always)]
+pub unsafe fn exchange_u64(at: *mut u8, old: u64, new: u64) -> bool {
+    // SAFETY: as in `exchange_u32`.
+    let word = unsafe { AtomicU64::from_ptr(at.cast()) };
+    word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
 /// Loads `N` bytes in as few accesses as possible.

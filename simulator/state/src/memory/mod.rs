@@ -473,34 +473,6 @@ impl Memory {
     pub fn is_shared(&self) -> bool {
         self.host_mapped || self.threads_running.load(Ordering::Relaxed) > 1
     }
-
-    /// Compare-and-exchange on a naturally aligned word: returns `Ok(Ok(old))` on success, else the present
-    /// value.
-    pub fn cas32(&self, address: u64, old: u32, new: u32) -> Result<Result<u32, u32>, MemError> {
-        let at = self.aligned(address, 4)?;
-        // SAFETY: `aligned` has checked the alignment and that the word is inside a writable range. Other
-        // threads access it through `access` or atomics.
-        let cell = unsafe { AtomicU32::from_ptr(at.cast()) };
-        Ok(cell.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst))
-    }
-
-    /// As [`Memory::cas32`], 64 bits.
-    pub fn cas64(&self, address: u64, old: u64, new: u64) -> Result<Result<u64, u64>, MemError> {
-        let at = self.aligned(address, 8)?;
-        // SAFETY: as in `cas32`.
-        let cell = unsafe { AtomicU64::from_ptr(at.cast()) };
-        Ok(cell.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst))
-    }
-
-    /// Checks the host's alignment, because host atomics depend on it. [`owned`] memory preserves the guest's
-    /// alignment, and hosts should.
-    fn aligned(&self, address: u64, size: u32) -> Result<*mut u8, MemError> {
-        let at = self.locate(address, size as u64, true)?;
-        if (at as usize).is_multiple_of(size as usize) {
-            return Ok(at);
-        }
-        Err(MemError { address, size_bytes: size, write: true })
-    }
 }
 
 /// Returns a fresh identifier, never 0.
