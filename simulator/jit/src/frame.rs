@@ -247,6 +247,8 @@ pub struct EntryPoint {
     entry: AtomicU32,
     /// The number of bailouts of code that was entered here.
     pub bailouts: AtomicU32,
+    /// The number of short visits in sequence: see [`EntryPoint::count_visit`].
+    short_visits: AtomicU32,
 }
 
 /// The bits of [`EntryPoint::entry`] that are MODE's.
@@ -280,6 +282,22 @@ impl EntryPoint {
         self.entry.load(Ordering::Relaxed) & ENTRY_MSBS == bits << MSBS_UP
     }
 
+    /// Counts a visit of the code that was entered here, which executed so many instructions, of all the waves
+    /// that ran. Returns whether entering has not been worthwhile for a long time.
+    #[inline(always)]
+    pub fn count_visit(&self, instructions: u64) -> bool {
+        let before = self.short_visits.load(Ordering::Relaxed);
+        if instructions >= WORTHWHILE_VISIT {
+            if before != 0 {
+                self.short_visits.store(0, Ordering::Relaxed);
+            }
+            return false;
+        }
+        let rest = before >= MAX_SHORT_VISITS;
+        self.short_visits.store(if rest { 0 } else { before + 1 }, Ordering::Relaxed);
+        rest
+    }
+
     /// As [`EntryPoint::code`], but returns `None` if the entry point bails out too often.
     #[inline(always)]
     pub fn usable_code(&self) -> Option<(Code, u32)> {
@@ -290,6 +308,12 @@ impl EntryPoint {
 /// The number of bailouts after which an entry point is left to the interpreter: a kernel that always reaches
 /// code that bails out would be slowed down.
 pub const MAX_BAILOUTS: u32 = 1000;
+
+/// The number of instructions from which a visit of compiled code is worthwhile: for fewer, entering and leaving
+/// it costs more than it saves.
+const WORTHWHILE_VISIT: u64 = 12;
+/// The number of visits in sequence that are not, after which an entry point rests.
+const MAX_SHORT_VISITS: u32 = 1000;
 
 /// Compiled code. Takes the frame and the number of an entry, and returns a [`Flow`].
 ///
@@ -324,6 +348,8 @@ pub struct Exit {
     pub start: u32,
     /// The operation at which the last unit was entered.
     pub entered_at: usize,
+    /// The number of instructions executed.
+    pub executed: u64,
 }
 
 /// Where and how compiled code is entered.
@@ -360,6 +386,7 @@ pub unsafe fn enter<'a>(
     let waves = unsafe {
         std::mem::transmute::<*mut (dyn Waves<'a> + '_), *mut (dyn Waves<'static> + 'static)>(waves)
     };
+    let before = cx.instructions + (cx.op.number - start) as u64;
     let raw: *mut Cx<'_> = cx;
     // SAFETY: the context is valid. From here on it is accessed only through this pointer, here and in
     // functions that the code calls.
@@ -416,7 +443,12 @@ pub unsafe fn enter<'a>(
             (*raw).wave.rebuild_masks();
         }
         (*raw).jump = frame.jump;
-        Exit { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32, entered_at }
+        let start = (*raw).instructions.wrapping_sub(frame.base) as u32;
+        // After a switch, the count is up to date, and the operation is an earlier one.
+        let region =
+            if flow == SWITCHED || flow == OVER { 0 } else { (*frame.op).number.wrapping_sub(start) };
+        let executed = ((*raw).instructions + region as u64).saturating_sub(before);
+        Exit { flow, op: frame.op, start, entered_at, executed }
     }
 }
 

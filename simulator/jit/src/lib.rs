@@ -106,6 +106,7 @@ struct Inner {
     operations: AtomicU32,
     nanoseconds: AtomicU64,
     bytes: AtomicU64,
+    rests: AtomicU32,
     look: OnceLock<Box<Look>>,
     paths: Mutex<CompiledPaths>,
 }
@@ -193,6 +194,9 @@ struct EntryTable {
 const NEVER_COMPILE: u16 = 0;
 /// In [`EntryTable::heat`]: the engine is called at the next execution.
 const CALL_NOW: u16 = 1;
+/// In [`EntryTable::heat`]: the operation's code has not been worth entering ([`frame::EntryPoint::count_visit`]), and is
+/// tried again much later: what a wave executes may depend on where it is in the grid.
+const RESTING: u16 = u16::MAX;
 
 struct Compiler {
     host: Host,
@@ -251,6 +255,7 @@ impl Jit {
             operations: AtomicU32::new(0),
             nanoseconds: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            rests: AtomicU32::new(0),
             look: OnceLock::new(),
             paths: Mutex::default(),
         })))
@@ -262,8 +267,7 @@ impl Jit {
         let _ = self.0.look.set(Box::new(look));
     }
 
-    /// Returns whether any entry point has code. Compiled units may have no entry points that are worth
-    /// entering.
+    /// Returns whether any entry point has code.
     pub fn has_code(&self) -> bool {
         self.0.has_code.load(Ordering::Relaxed)
     }
@@ -296,6 +300,7 @@ impl Jit {
             operations: inner.operations.load(Ordering::Relaxed),
             seconds: inner.nanoseconds.load(Ordering::Relaxed) as f64 * 1e-9,
             bytes: inner.bytes.load(Ordering::Relaxed),
+            rests: inner.rests.load(Ordering::Relaxed),
             paths: *inner.paths.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
@@ -371,12 +376,8 @@ impl Inner {
                 for (entry, block) in (0..).zip(&unit.blocks) {
                     let at = block.first as usize;
                     table.entries[at].set(code, entry, unit.msbs_before(block.first));
-                    if block.entry || self.threshold == 0 {
-                        table.heat[at].store(CALL_NOW, Ordering::Relaxed);
-                        self.has_code.store(true, Ordering::Relaxed);
-                    } else {
-                        table.heat[at].store(NEVER_COMPILE, Ordering::Relaxed);
-                    }
+                    table.heat[at].store(CALL_NOW, Ordering::Relaxed);
+                    self.has_code.store(true, Ordering::Relaxed);
                     self.operations.fetch_add(block.end - block.first, Ordering::Relaxed);
                 }
                 self.units.fetch_add(1, Ordering::Relaxed);
@@ -450,6 +451,10 @@ unsafe impl Compiled for Jit {
             && let Some(violation) = frame::find_violation(cx)
         {
             panic!("compiled code relies on a false fact: {violation}");
+        }
+        if place.count_visit(ended.executed) && self.0.threshold > 0 {
+            table.heat[first].store(RESTING, Ordering::Relaxed);
+            self.0.rests.fetch_add(1, Ordering::Relaxed);
         }
         // SAFETY: compiled code only returns pointers to operations of the program, which outlives `'a`.
         let op: &'a Op = unsafe { &*ended.op };

@@ -14,6 +14,8 @@ pub struct CompileStats {
     pub seconds: f64,
     /// The size of the code in bytes.
     pub bytes: u64,
+    /// How often an entry point was left alone for a while, because many visits had executed few instructions.
+    pub rests: u32,
     /// The special paths that code has.
     pub paths: CompiledPaths,
 }

@@ -4,16 +4,12 @@ use crate::branch_target::static_target;
 use crate::context::CompileContext;
 use crate::lowering::{StatementLowering, recognise_statement};
 use crate::select::Selector;
-use crate::selected::{Selected, Selections};
+use crate::selected::Selections;
 use isa_lower::visit::each_stmt;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of operations of a unit: compiling them takes a few milliseconds.
 const MAX_OPERATIONS: usize = 1000;
-
-/// The minimum number of compiled operations before the end of a turn: with fewer, entering and leaving code
-/// costs more than it saves.
-const MIN_ENTRY_OPERATIONS: usize = 12;
 
 /// A basic block. Only the last operation may jump.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +20,6 @@ pub struct Block {
     pub end: u32,
     /// The next operation in program order.
     pub next: u32,
-    /// Code is worth entering here; it is not for a few instructions before a barrier.
-    pub entry: bool,
 }
 
 /// Blocks in program order.
@@ -104,55 +98,9 @@ pub fn discover(
                 break;
             }
         }
-        blocks.push(Block { first, end, next: end.min(ops.len() as u32 - 1), entry: true });
+        blocks.push(Block { first, end, next: end.min(ops.len() as u32 - 1) });
     }
-    let lengths = min_compiled_path(&blocks, context, selections);
-    blocks.iter_mut().zip(lengths).for_each(|(block, length)| block.entry = length >= MIN_ENTRY_OPERATIONS);
     Unit { blocks, msbs: before }
-}
-
-/// Returns for each block the minimum number of compiled operations from its start to the end of the turn.
-fn min_compiled_path(blocks: &[Block], context: &CompileContext<'_>, selections: &Selections) -> Vec<usize> {
-    // The block's own operations, and its successors; `None` if the turn ends.
-    let mut paths: Vec<(usize, Option<Vec<u32>>)> = Vec::new();
-    for block in blocks {
-        let (first, last) = (block.first, block.end - 1);
-        let compiled = |at: &u32| !matches!(selections.of(*at).how, Selected::Call(_) | Selected::Nop);
-        let own = (first..block.end).filter(compiled).count();
-        let falls_through = selections.of(last).falls_through;
-        let next = if selections.of(last).how.is_branch() {
-            let mut next = targets(last, context, selections);
-            // Assume that loops are rarely left.
-            match next.iter().position(|to| *to <= first) {
-                Some(back) => next = vec![next[back]],
-                None => next.extend(falls_through.then_some(block.next)),
-            }
-            Some(next)
-        } else {
-            falls_through.then(|| vec![block.next])
-        };
-        paths.push((own, next));
-    }
-    let mut least = vec![usize::MAX; blocks.len()];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for at in (0..blocks.len()).rev() {
-            let (own, next) = &paths[at];
-            // Another unit may continue after a block outside of this unit.
-            let of = |to: &u32| {
-                blocks
-                    .binary_search_by_key(to, |block| block.first)
-                    .map_or(MIN_ENTRY_OPERATIONS, |at| least[at])
-            };
-            let rest =
-                next.as_ref().map_or(0, |next| next.iter().map(of).min().unwrap_or(MIN_ENTRY_OPERATIONS));
-            let all = own.saturating_add(rest);
-            changed |= all < least[at];
-            least[at] = least[at].min(all);
-        }
-    }
-    least
 }
 
 /// Returns the operations that a branch may jump to.
