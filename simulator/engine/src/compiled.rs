@@ -65,6 +65,9 @@ pub unsafe trait Waves<'a> {
 pub enum Next {
     /// Another wave runs from its PC until [`Cx::instructions`] reaches this number.
     Wave(u64),
+    /// As [`Next::Wave`], and the wave is the first of another workgroup, which has started in place of one that has
+    /// ended: all waves and memories of the workgroup have changed.
+    Workgroup(u64),
     /// No wave is ready, or the scheduler has to check its budget first. The event has been applied.
     None,
     /// The scheduler must handle the event; nothing has changed.

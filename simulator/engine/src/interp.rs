@@ -207,7 +207,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                         return Err(event);
                     }
                     match switch_wave(cx, program, event, self.waves) {
-                        Next::Wave(end) => self.end = end,
+                        Next::Wave(end) | Next::Workgroup(end) => self.end = end,
                         Next::None => return Ok(()),
                         Next::Event(event) => return Err(event),
                     }

@@ -157,6 +157,22 @@ impl<T: Copy> WaveCaches<T> {
         }
     }
 
+    /// Empties the caches of all waves.
+    ///
+    /// # Safety
+    /// As for [`WaveCaches::get`].
+    pub unsafe fn forget_facts(all: *mut Self) {
+        // SAFETY: the contract guarantees a valid table; slots in use have been written by `insert`.
+        unsafe {
+            let mut used = (*all).used;
+            while used != 0 {
+                let found = (&raw mut (*all).waves[used.trailing_zeros() as usize]).cast::<(T, WaveCache)>();
+                (*found).1.valid = 0;
+                used &= used - 1;
+            }
+        }
+    }
+
     /// Inserts a wave that runs this code, with an empty cache.
     ///
     /// # Safety

@@ -158,8 +158,13 @@ impl Wave {
     /// Resets to the state of [`Wave::new`], with this EXEC. Only VGPRs that were written are cleared: most
     /// waves use a dozen of 256.
     pub fn reset(&mut self, exec: u64) {
+        self.reset_with(exec, &[0; SGPRS]);
+    }
+
+    /// As [`Wave::reset`], with these SGPRs, among which EXEC is ignored.
+    pub fn reset_with(&mut self, exec: u64, sgprs: &[u32; SGPRS]) {
         (0..self.halves).for_each(|half| self.clear(half));
-        self.sgprs[..SGPRS].fill(0);
+        self.sgprs[..SGPRS].copy_from_slice(sgprs);
         self.scc = 0;
         self.pc = 0;
         self.mode = 0xf0;
@@ -180,20 +185,34 @@ impl Wave {
         self.clear_written(half);
     }
 
-    /// Without vector instructions of the host, this would take half as long again.
+    /// Without vector instructions of the host, this would take half as long again. The compiler's own reduction of 64
+    /// flags takes twice as many.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn clear_avx2(&mut self, half: usize) {
-        self.clear_written(half);
+        use std::arch::x86_64::{
+            __m256i, _mm256_or_si256, _mm256_set1_epi8, _mm256_testz_si256, _mm256_xor_si256,
+        };
+        self.clear_written_with(half, |flags| {
+            // SAFETY: both types have 64 bytes, and every bit pattern is valid for SIMD vectors.
+            let [low, high]: [__m256i; 2] = unsafe { std::mem::transmute(*flags) };
+            let initial = _mm256_set1_epi8(INITIAL as i8);
+            let written = _mm256_or_si256(_mm256_xor_si256(low, initial), _mm256_xor_si256(high, initial));
+            _mm256_testz_si256(written, written) == 0
+        });
     }
 
     /// As [`Wave::clear`]. Most waves write a few dozen VGPRs, so the flags are tested 64, then 8 at a time
     /// first.
-    #[inline(always)]
     fn clear_written(&mut self, half: usize) {
+        self.clear_written_with(half, |flags| flags.iter().any(|flag| *flag != INITIAL));
+    }
+
+    /// [`Wave::clear_written`], with a function that returns whether any of 64 flags is not the initial one.
+    #[inline(always)]
+    fn clear_written_with(&mut self, half: usize, written: impl Fn(&[u8; 64]) -> bool) {
         const { assert!(ALL_VGPRS.is_multiple_of(64)) };
         let (vecs, flags) = self.vectors.vecs_and_flags(half);
-        let written = |flags: &[u8; 64]| flags.iter().fold(0, |any, flag| any | (flag ^ INITIAL)) != 0;
         let blocks = flags[..ALL_VGPRS].as_chunks_mut::<64>().0;
         for (first, block) in (0..).step_by(64).zip(blocks).filter(|(_, block)| written(block)) {
             for (first, flags) in (first..).step_by(8).zip(block.as_chunks_mut::<8>().0) {

@@ -3,6 +3,7 @@
 
 use super::group::{Pause, RunningGroup};
 use super::launch::{Budget, Dispatch};
+use super::queue::Followers;
 use crate::observe::Observer;
 use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::Memory;
@@ -28,6 +29,8 @@ pub struct Cluster<'a> {
     turn: usize,
     /// Instructions that all clusters run by this object have executed; with an observer, of the dispatch.
     pub executed: u64,
+    /// The index of the cluster, in the order of starts.
+    pub index: u64,
 }
 
 impl<'a> Cluster<'a> {
@@ -40,6 +43,7 @@ impl<'a> Cluster<'a> {
             states: vec![State::Ended; count],
             turn: 0,
             executed: 0,
+            index: 0,
         }
     }
 
@@ -50,7 +54,7 @@ impl<'a> Cluster<'a> {
             group.start(index);
         }
         self.states.fill(State::New);
-        self.turn = 0;
+        (self.turn, self.index) = (0, index);
     }
 
     /// Number of bytes that the cluster takes.
@@ -63,10 +67,16 @@ impl<'a> Cluster<'a> {
         self.groups.into_iter().for_each(RunningGroup::recycle);
     }
 
-    /// Runs the cluster until it ends or has executed `slice` instructions. Returns whether it has ended.
+    /// Runs the cluster until it ends or has executed `slice` instructions. Returns whether it has ended. If it has
+    /// only one workgroup, others may then have started in its place and ended ([`Cluster::index`]).
     #[inline]
-    pub fn run(&mut self, budget: &Budget, slice: u64) -> Result<bool, Box<Fault>> {
-        self.run_turns(slice, |_, group, _, slice| group.run(budget, slice))
+    pub fn run(&mut self, budget: &Budget, slice: u64, followers: Followers<'_>) -> Result<bool, Box<Fault>> {
+        let followers = (self.groups.len() == 1).then_some(followers);
+        let result = self.run_turns(slice, |_, group, _, slice| group.run(budget, slice, followers));
+        if let [group] = &self.groups[..] {
+            self.index = group.index;
+        }
+        result
     }
 
     /// As [`Cluster::run`], with an observer of every instruction, which also sees the turns of workgroups.

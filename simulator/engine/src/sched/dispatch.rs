@@ -9,11 +9,11 @@ pub use super::launch::{
     RunStats, Shape, parse_group,
 };
 pub use super::order::{GroupOrder, Schedule};
+use super::queue::{Followers, Queue};
 pub use super::slot::{MAX_ITEMS, MAX_WAVES};
 use crate::observe::Observer;
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
 
@@ -27,11 +27,9 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
     let work = Work {
         dispatch,
         memory,
-        total: clusters,
         threads,
         budget: Budget::new(dispatch.max_instructions),
-        next: AtomicU64::new(0),
-        first_faulty: AtomicU64::new(u64::MAX),
+        queue: Queue::new(clusters),
         fault: Mutex::new(None),
     };
     let _running = memory.register_threads(threads as u32);
@@ -131,15 +129,9 @@ fn launch_fault(e: DispatchError) -> Box<Fault> {
 struct Work<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
-    /// Number of clusters; without clusters, of workgroups.
-    total: u64,
     threads: usize,
     budget: Budget,
-    /// The next cluster to start.
-    next: AtomicU64,
-    /// Index of the first cluster known to have faulted. Those before it still finish, so that the reported
-    /// fault does not depend on the number of threads.
-    first_faulty: AtomicU64,
+    queue: Queue,
     fault: Mutex<Option<(u64, Box<Fault>)>>,
 }
 
@@ -158,41 +150,41 @@ impl<'a> Work<'a> {
         let mut spare = Some(new());
         let bytes = spare.as_ref().map_or(1, |cluster| cluster.bytes()).max(1);
         let resident = (self.dispatch.resident_bytes / self.threads / bytes).max(1);
-        let mut waiting: VecDeque<(u64, Cluster<'a>)> = VecDeque::new();
+        let mut waiting: VecDeque<Cluster<'a>> = VecDeque::new();
         let mut first = self.dispatch.first_slice();
         let mut left = true;
         loop {
             let mut begun = None;
             if left && waiting.len() < resident {
-                let index = self.next.fetch_add(1, Ordering::Relaxed);
-                left = index < self.total && index <= self.first_faulty.load(Ordering::Relaxed);
-                if left {
+                let index = self.queue.take();
+                left = index.is_some();
+                if let Some(index) = index {
                     let mut cluster = spare.take().unwrap_or_else(new);
                     cluster.start(index);
-                    begun = Some((index, cluster, first));
+                    begun = Some((cluster, first));
                 }
             }
-            let next =
-                begun.or_else(|| waiting.pop_front().map(|(index, cluster)| (index, cluster, NEXT_SLICE)));
-            let Some((index, mut cluster, slice)) = next else {
+            let next = begun.or_else(|| waiting.pop_front().map(|cluster| (cluster, NEXT_SLICE)));
+            let Some((mut cluster, slice)) = next else {
                 spare.into_iter().for_each(|cluster| cluster.recycle());
                 return executed;
             };
-            if index > self.first_faulty.load(Ordering::Relaxed) {
+            if self.queue.is_needless(cluster.index) {
                 continue;
             }
             let before = cluster.executed;
-            let result = cluster.run(&self.budget, slice);
+            let followers = Followers { queue: &self.queue, slice: first };
+            let result = cluster.run(&self.budget, slice, followers);
             executed += cluster.executed - before;
             self.dispatch.count_instructions(cluster.executed - before);
             match result {
                 Ok(false) => {
                     first = SHORT_SLICE;
-                    waiting.push_back((index, cluster));
+                    waiting.push_back(cluster);
                     continue;
                 }
                 Ok(true) => {}
-                Err(fault) => self.record(index, fault),
+                Err(fault) => self.record(cluster.index, fault),
             }
             self.dispatch.count_cluster();
             spare = Some(cluster);
@@ -201,7 +193,7 @@ impl<'a> Work<'a> {
 
     /// Records a fault. The dispatch reports the first one in workgroup order.
     fn record(&self, index: u64, fault: Box<Fault>) {
-        self.first_faulty.fetch_min(index, Ordering::Relaxed);
+        self.queue.record_fault(index);
         let mut first = self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if first.as_ref().is_none_or(|f| index < f.0) {
             *first = Some((index, fault));

@@ -6,10 +6,11 @@ use super::next_ready::{Limits, TURN};
 use super::order::{Schedule, splitmix64};
 pub use super::pool::Pool;
 use super::pool::Spare;
+use super::queue::{Followers, Succession, new_workgroup, zero};
 use super::round::Round;
 pub use super::slot::{Slot, Status};
 use super::slot::{apply_event, is_ready, park};
-use super::start::{InitialVgprs, start};
+use super::start::{InitialRegisters, start};
 use crate::float_control::DefaultFloatControl;
 use crate::interp;
 use crate::observe::{self, Done, NoObserver, Observer, Step};
@@ -53,9 +54,11 @@ pub enum Pause {
 pub struct RunningGroup<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
-    initial_vgprs: InitialVgprs,
+    initial: InitialRegisters,
     /// The workgroup's coordinates.
     pub id: [u32; 3],
+    /// Its index in the order of starts.
+    pub index: u64,
     pub slots: Vec<Slot>,
     /// Spare waves left from larger workgroups, kept for the pool.
     spare: Vec<Slot>,
@@ -86,8 +89,9 @@ impl<'a> RunningGroup<'a> {
         RunningGroup {
             dispatch,
             memory,
-            initial_vgprs: InitialVgprs::new(dispatch),
+            initial: InitialRegisters::new(dispatch),
             id: [0; 3],
+            index: 0,
             slots,
             spare,
             shared: Workgroup::default(),
@@ -112,25 +116,17 @@ impl<'a> RunningGroup<'a> {
     /// previous one are cleared: results never depend on earlier workgroups.
     pub fn start(&mut self, index: u64) {
         let id = self.dispatch.workgroup(index);
-        self.id = id;
-        self.shared = Workgroup::new(self.slots.len() as u32);
-        let joins = self.dispatch.program.arch.facts().descriptor.named_barriers;
-        self.shared.set_named_barriers(self.dispatch.shape.named_barriers, joins);
+        (self.id, self.index) = (id, index);
+        self.shared = new_workgroup(self.dispatch, self.slots.len());
         let cluster = self.dispatch.cluster_place(id);
         if let Some(place) = cluster {
             self.shared.set_cluster(place);
         }
-        // `memset` of no bytes at a dangling address takes 70 ns on hosts with AVX-512: its masked store is slow at
-        // an address that is not mapped, although the mask is empty.
-        if !self.lds.is_empty() {
-            self.lds.fill(0);
-        }
-        if !self.scratch.is_empty() {
-            clear_scratch(&mut self.scratch);
-        }
+        zero(&mut self.lds);
+        clear_scratch(&mut self.scratch);
         for (index, slot) in self.slots.iter_mut().enumerate() {
             slot.status = Status::Running;
-            start(self.dispatch, &self.initial_vgprs, &mut slot.wave, id, cluster.as_ref(), index as u32);
+            start(self.dispatch, &self.initial, &mut slot.wave, id, cluster.as_ref(), index as u32);
         }
         if let Schedule::Random(seed) = self.dispatch.schedule {
             let [x, y, z] = id.map(u64::from);
@@ -138,9 +134,15 @@ impl<'a> RunningGroup<'a> {
         }
     }
 
-    /// Runs the workgroup until it ends, waits for its cluster, or has executed `slice` instructions.
-    pub fn run(&mut self, budget: &Budget, slice: u64) -> Result<Pause, Box<Fault>> {
-        self.run_with::<NoObserver>(budget, slice, None)
+    /// Runs the workgroup until it ends, waits for its cluster, or has executed `slice` instructions. Others may
+    /// then have started in its place and ended: the object has the last one.
+    pub fn run(
+        &mut self,
+        budget: &Budget,
+        slice: u64,
+        followers: Option<Followers<'_>>,
+    ) -> Result<Pause, Box<Fault>> {
+        self.run_with::<NoObserver>(budget, slice, followers, None)
     }
 
     /// As [`RunningGroup::run`], with an observer of every instruction.
@@ -150,17 +152,18 @@ impl<'a> RunningGroup<'a> {
         slice: u64,
         observer: &mut O,
     ) -> Result<Pause, Box<Fault>> {
-        self.run_with(budget, slice, Some(observer))
+        self.run_with(budget, slice, None, Some(observer))
     }
 
     fn run_with<O: Observer + ?Sized>(
         &mut self,
         budget: &Budget,
         slice: u64,
+        followers: Option<Followers<'_>>,
         mut observer: Option<&mut O>,
     ) -> Result<Pause, Box<Fault>> {
         let _float_control = DefaultFloatControl::set();
-        let started = self.executed;
+        let mut slice_end = self.executed.saturating_add(slice);
         loop {
             self.arrange();
             let mut progress = false;
@@ -194,7 +197,7 @@ impl<'a> RunningGroup<'a> {
                 let before = self.executed;
                 let result = match &mut observer {
                     None if wanted == TURN => {
-                        self.advance_round(&mut turn, granted, started.saturating_add(slice))
+                        self.advance_round(&mut turn, granted, &mut slice_end, followers)
                     }
                     None => self.advance(at, granted),
                     Some(observer) => self.advance_observed(at, granted, &mut **observer),
@@ -214,7 +217,7 @@ impl<'a> RunningGroup<'a> {
                 }
                 return Err(self.deadlock());
             }
-            if self.executed - started >= slice {
+            if self.executed >= slice_end {
                 budget.return_unused(std::mem::take(&mut self.allowance));
                 return Ok(Pause::Slice);
             }
@@ -270,10 +273,27 @@ impl<'a> RunningGroup<'a> {
 
     /// Runs the wave whose turn it is for at most `instructions`. If the wave waits at a barrier or ends
     /// before its turn is over, the waves after it run, round after round, until the instruction count
-    /// reaches `slice`. `turn` is set to that of the last wave run.
+    /// reaches `slice_end`; if the workgroup ends, the next of `followers` starts in its place. `turn` is set to that
+    /// of the last wave run, `slice_end` to that of the last workgroup.
     #[inline(always)]
-    fn advance_round(&mut self, turn: &mut usize, instructions: u64, slice: u64) -> Result<(), Box<Fault>> {
+    fn advance_round(
+        &mut self,
+        turn: &mut usize,
+        instructions: u64,
+        slice_end: &mut u64,
+        followers: Option<Followers<'_>>,
+    ) -> Result<(), Box<Fault>> {
         let (program, compiled) = (self.dispatch.program, self.compiled());
+        // While there is no code, hotness is counted in some turns only, which must be short.
+        let follows = self.dispatch.compiled.is_none_or(|code| code.is_ready())
+            && self.scratch.len() <= MAX_ZEROED_IN_PLACE;
+        let succession = followers.filter(|_| follows).map(|followers| Succession {
+            dispatch: self.dispatch,
+            followers,
+            initial: &self.initial,
+            id: &mut self.id,
+            index: &mut self.index,
+        });
         let per_wave = wave_scratch(self.dispatch);
         // The context is declared before the round because the round's waves borrow from it.
         let mut context = Context {
@@ -290,16 +310,20 @@ impl<'a> RunningGroup<'a> {
         let mut round = Round {
             waves: &mut waves,
             turn: *turn,
-            limits: Limits { budget_end: self.executed.saturating_add(self.allowance), slice_end: slice },
+            limits: Limits {
+                budget_end: self.executed.saturating_add(self.allowance),
+                slice_end: *slice_end,
+            },
             cancel: self.dispatch.cancel,
             pools: program.lowered().pools(),
+            succession,
         };
         let (wave, scratch) = round.take().expect("no wave of a new round runs yet");
         context.scratch = scratch;
         let executed = &mut self.executed;
         let result =
             interp::run_waves(program, wave, &mut context, instructions, executed, compiled, &mut round);
-        *turn = round.turn;
+        (*turn, *slice_end) = (round.turn, round.limits.slice_end);
         drop(waves);
         self.apply_result(self.order[*turn], result)
     }
@@ -556,7 +580,7 @@ impl Observer for Iteration {
 /// Zeroes scratch. A large buffer is allocated anew instead, because most of its pages were never touched.
 fn clear_scratch(scratch: &mut Vec<u8>) {
     match scratch.len() {
-        0..=MAX_ZEROED_IN_PLACE => scratch.fill(0),
+        0..=MAX_ZEROED_IN_PLACE => zero(scratch),
         len => *scratch = vec![0; len],
     }
 }

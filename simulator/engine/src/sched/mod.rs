@@ -9,6 +9,7 @@ mod launch;
 pub(crate) mod next_ready;
 pub mod order;
 mod pool;
+mod queue;
 pub(crate) mod round;
 pub(crate) mod slot;
 pub mod start;

@@ -2,7 +2,9 @@
 //! after a few instructions, creating a context for each turn would cost more than the turn.
 
 use super::barrier::BarrierScheduler;
-use super::next_ready::{Limits, next_ready};
+use super::cancel::is_cancelled;
+use super::next_ready::{Limits, TURN, next_ready};
+use super::queue::Succession;
 use super::slot::{WaveSlot, apply_event, is_ready};
 use crate::compiled::{Next, Waves};
 use std::sync::atomic::AtomicBool;
@@ -23,6 +25,8 @@ pub struct Round<'r, 'a> {
     pub cancel: Option<&'r AtomicBool>,
     /// The pools of the program, for [`Cx::switch`].
     pub pools: &'r Pools,
+    /// The workgroups that start when this one has ended, one after the other, in the same waves.
+    pub succession: Option<Succession<'r, 'r>>,
 }
 
 impl<'a> Round<'_, 'a> {
@@ -39,6 +43,24 @@ impl<'a> Round<'_, 'a> {
         let parked = &mut self.waves[self.turn];
         (parked.wave, parked.scratch) = (Some(wave), scratch);
         self.turn = turn;
+    }
+
+    /// Starts the next workgroup in place of this one, which has ended, and switches to its first wave. Returns the
+    /// instruction count up to which that one may run; `None` if there is no other workgroup, or the scheduler has to
+    /// check its budget first.
+    #[inline(always)]
+    fn start_next(&mut self, cx: &mut Cx<'a>) -> Option<u64> {
+        let succession = self.succession.as_mut()?;
+        let end = cx.instructions + TURN;
+        if end > self.limits.budget_end || is_cancelled(self.cancel) {
+            return None;
+        }
+        if !succession.start_next(self.waves, cx) {
+            return None;
+        }
+        self.limits.slice_end = cx.instructions.saturating_add(succession.followers.slice);
+        self.sync_context(cx, 0);
+        Some(end)
     }
 
     /// Switches from the wave of `cx`, which has stopped, to the next one that is ready. Returns the
@@ -63,6 +85,9 @@ unsafe impl<'a> Waves<'a> for Round<'_, 'a> {
     fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next {
         if let Some(event) = apply_event(cx.wave, self.waves[self.turn].status, cx.workgroup, event) {
             return Next::Event(event);
+        }
+        if cx.workgroup.live() == 0 {
+            return self.start_next(cx).map_or(Next::None, Next::Workgroup);
         }
         self.switch_to_next(cx).map_or(Next::None, Next::Wave)
     }

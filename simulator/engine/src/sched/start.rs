@@ -4,15 +4,21 @@
 use super::launch::{Dispatch, Layout};
 use smallvec::SmallVec;
 use wavesim_isa::arch::machine::ReadOnlyValue;
+use wavesim_machine::state::wave::{NULL, SGPRS};
 use wavesim_machine::state::{ClusterPlace, LaneVec, Wave};
 
 /// Operand code of ttmp0.
 const TTMP0: u32 = 108;
 
-/// The ids of work-items in the VGPRs of a workgroup's waves, which are the same in each workgroup of a
-/// dispatch. Computing them for each would take an eighth of the time of a wave of 200 instructions.
+/// The initial registers of a workgroup's waves, as far as they are the same in each workgroup of a dispatch: the ids
+/// of work-items in VGPRs, and most SGPRs. Computing them for each would take an eighth of the time of a wave of 200
+/// instructions.
 #[derive(Clone)]
-pub struct InitialVgprs {
+pub struct InitialRegisters {
+    /// The SGPRs by operand code, without the ids of the workgroup.
+    sgprs: [u32; SGPRS],
+    /// Number of VGPRs that a wave has.
+    vgprs: u32,
     /// The VGPRs that have ids.
     registers: SmallVec<[usize; 4]>,
     /// Their contents: for each wave, for each half, of each register. (Allocating aligned [`LaneVec`]s would
@@ -20,9 +26,9 @@ pub struct InitialVgprs {
     contents: Vec<[u32; 32]>,
 }
 
-impl InitialVgprs {
+impl InitialRegisters {
     /// Computes the contents. `dispatch` has passed [`Dispatch::check`].
-    pub fn new(d: &Dispatch<'_>) -> InitialVgprs {
+    pub fn new(d: &Dispatch<'_>) -> InitialRegisters {
         let (items, layout) = (d.items(), &d.shape.init.layout);
         let registers: SmallVec<[usize; 4]> = match layout {
             Layout::Text { item_ids, .. } => (0..3).filter(|&dim| item_ids[dim]).collect(),
@@ -39,11 +45,18 @@ impl InitialVgprs {
                 push_item_ids(layout, &ids, first, items, &mut contents);
             }
         }
-        InitialVgprs { registers, contents }
+        let mut sgprs = [0; SGPRS];
+        for (first, values) in &d.shape.init.sgprs {
+            for (register, value) in (*first as usize..NULL).zip(values) {
+                sgprs[register] = *value;
+            }
+        }
+        let vgprs = d.shape.registers.allocated_vgprs(d.program.arch, d.shape.wave_size);
+        InitialRegisters { sgprs, vgprs, registers, contents }
     }
 
-    /// Sets the registers of a wave.
-    fn set(&self, wave: &mut Wave, index: u32) {
+    /// Sets the VGPRs of a wave.
+    fn set_vgprs(&self, wave: &mut Wave, index: u32) {
         let halves = wave.halves();
         let mut contents = self.contents[index as usize * halves * self.registers.len()..].iter();
         for half in 0..halves {
@@ -57,27 +70,22 @@ impl InitialVgprs {
 /// Initialises a wave, whatever it ran before. `index` is its index in the workgroup.
 pub fn start(
     d: &Dispatch<'_>,
-    vgprs: &InitialVgprs,
+    initial: &InitialRegisters,
     wave: &mut Wave,
     workgroup: [u32; 3],
     cluster: Option<&ClusterPlace>,
     index: u32,
 ) {
     let lanes = d.items().saturating_sub(index * d.shape.wave_size).min(d.shape.wave_size);
-    wave.reset(if lanes == 64 { u64::MAX } else { (1 << lanes) - 1 });
+    wave.reset_with(if lanes == 64 { u64::MAX } else { (1 << lanes) - 1 }, &initial.sgprs);
     wave.id = index;
     wave.workgroup = workgroup;
     wave.pc = d.shape.entry_pc;
     wave.code_base = d.shape.code_base;
     wave.mode = d.shape.init.mode;
     wave.set_accumulation(d.program.arch.facts().vgprs.accumulation);
-    wave.set_vgpr_count(d.shape.registers.allocated_vgprs(d.program.arch, d.shape.wave_size));
-    for (first, values) in &d.shape.init.sgprs {
-        for (reg, value) in (*first as u32..).zip(values) {
-            wave.set_sgpr(reg, *value);
-        }
-    }
-    vgprs.set(wave, index);
+    wave.set_vgpr_count(initial.vgprs);
+    initial.set_vgprs(wave, index);
     group_ids(&d.shape.init.layout, wave, workgroup, index);
     if let Some(place) = cluster {
         cluster_ids(place, wave);

@@ -68,7 +68,14 @@ impl Case {
         let mut waves = SmallVec::new();
         park(&mut waves, &mut self.slots, &mut [], 0, &self.order);
         let (limits, pools) = (self.limits, lowered.pools());
-        let mut round = Round { waves: &mut waves, turn: self.turn, limits, cancel: Some(&cancel), pools };
+        let mut round = Round {
+            waves: &mut waves,
+            turn: self.turn,
+            limits,
+            cancel: Some(&cancel),
+            pools,
+            succession: None,
+        };
         let found = if compiled {
             let mut scheduler = round.barrier_scheduler().expect("rounds have one");
             // SAFETY: the round is alive and not used; its waves are accessed through it only.
@@ -78,7 +85,7 @@ impl Case {
             let (wave, _) = round.take().expect("no wave runs yet");
             let mut cx = Cx::new(&HANDLERS, None, Arch::Rdna3, wave, &mut context, pools, 0);
             match round.next(&mut cx, Event::BarrierWait(0)) {
-                Next::Wave(end) => Some((round.turn, end)),
+                Next::Wave(end) | Next::Workgroup(end) => Some((round.turn, end)),
                 Next::None => None,
                 Next::Event(event) => panic!("{event:?} is for the scheduler"),
             }

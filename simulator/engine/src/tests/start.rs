@@ -1,7 +1,7 @@
 //! Tests of the initial state of waves.
 
 use crate::sched::dispatch::{Dispatch, InitialState, Layout, Registers, Shape};
-use crate::sched::start::{InitialVgprs, start};
+use crate::sched::start::{InitialRegisters, start};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::Wave;
@@ -65,7 +65,7 @@ fn lanes_have_the_ids_of_their_work_items() {
             for block in [[1, 1, 1], [5, 3, 2], [33, 2, 1], [7, 1, 9], [64, 4, 4], [1, 1, 70], [1024, 1, 1]] {
                 let shape = shape(layout.clone(), block, size);
                 let dispatch = Dispatch::new(&program, &shape, 1);
-                let (items, vgprs) = (dispatch.items(), InitialVgprs::new(&dispatch));
+                let (items, vgprs) = (dispatch.items(), InitialRegisters::new(&dispatch));
                 for index in 0..dispatch.waves() {
                     (0..size).for_each(|lane| wave.set_vgpr(lane, (index + lane) % 9, 0xbad));
                     wave.set_sgpr(90, 0xbad);
@@ -106,7 +106,7 @@ fn trap_registers_hold_the_ids_of_a_cluster() {
     assert_eq!(dispatch.check(), Ok(()));
     let place = dispatch.cluster_place([3, 2, 2]).expect("clusters");
     assert_eq!((place.position, place.workgroup, place.index()), ([1, 0, 2], [1, 2, 0], 5));
-    let (vgprs, mut wave) = (InitialVgprs::new(&dispatch), Wave::new(32));
+    let (vgprs, mut wave) = (InitialRegisters::new(&dispatch), Wave::new(32));
     start(&dispatch, &vgprs, &mut wave, [3, 2, 2], Some(&place), 0);
     let ttmp = [6, 7, 9].map(|number| wave.sgpr(108 + number));
     assert_eq!(ttmp, [1 | 2 << 4 | 1 << 12 | 2 << 16 | 5 << 24, 2 << 16, 1]);
@@ -123,7 +123,7 @@ fn read_only_registers_have_their_contents() {
     for size in [32, 64] {
         let shape = shape(Layout::Own(file), [100, 1, 1], size);
         let dispatch = Dispatch::new(&program, &shape, 1);
-        let (vgprs, mut wave) = (InitialVgprs::new(&dispatch), Wave::new(size));
+        let (vgprs, mut wave) = (InitialRegisters::new(&dispatch), Wave::new(size));
         for index in 0..dispatch.waves() {
             start(&dispatch, &vgprs, &mut wave, [7, 0, 0], None, index);
             for lane in 0..size {

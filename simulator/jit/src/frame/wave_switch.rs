@@ -65,6 +65,10 @@ unsafe fn switch_wave(frame: *mut Frame) -> u32 {
             }
             Next::None => return OVER.0,
             Next::Wave(end) => (*frame).end = end,
+            Next::Workgroup(end) => {
+                (*frame).end = end;
+                WaveCaches::forget_facts((*frame).wave_caches);
+            }
         }
         resume(frame, &raw mut *cx.wave)
     }

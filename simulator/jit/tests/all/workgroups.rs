@@ -1,8 +1,10 @@
 //! Workgroups of several waves: compiled code switches to other waves at barriers.
 
 use super::program_by;
+use std::sync::atomic::{AtomicU32, Ordering};
 use wavesim_asm::Options;
-use wavesim_engine::interp::Compiled;
+use wavesim_engine::interp::{Compiled, EnterResult, HotnessCounters, Waves};
+use wavesim_engine::observe::NoObserver;
 use wavesim_engine::sched::dispatch::{
     self, Dispatch, InitialState, Layout, Registers, RunStats, Schedule, Shape,
 };
@@ -10,6 +12,7 @@ use wavesim_engine::sched::order::Choice;
 use wavesim_isa::arch::Arch;
 use wavesim_jit::Jit;
 use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::rt::Cx;
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
 
@@ -74,7 +77,19 @@ fn launch(
     size: u32,
     schedule: Schedule,
     max_instructions: u64,
-    code: Option<&Jit>,
+    code: Option<&(dyn Compiled + Sync)>,
+) -> Outcome {
+    launch_by(dispatch::run, program, size, schedule, max_instructions, code)
+}
+
+/// [`launch`], with a function that runs the dispatch.
+fn launch_by(
+    run: impl FnOnce(&Dispatch<'_>, &Memory) -> Result<RunStats, Box<Fault>>,
+    program: &Program,
+    size: u32,
+    schedule: Schedule,
+    max_instructions: u64,
+    code: Option<&(dyn Compiled + Sync)>,
 ) -> Outcome {
     let mut data: Vec<u32> = (0..WAVES * size * GROUPS).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
     let mut memory = Memory::empty();
@@ -97,12 +112,8 @@ fn launch(
         entry_pc: 0,
         code_base: 0,
     };
-    let dispatch = Dispatch {
-        schedule,
-        compiled: code.map(|code| code as &(dyn Compiled + Sync)),
-        ..Dispatch::new(program, &shape, max_instructions)
-    };
-    let result = dispatch::run(&dispatch, &memory);
+    let dispatch = Dispatch { schedule, compiled: code, ..Dispatch::new(program, &shape, max_instructions) };
+    let result = run(&dispatch, &memory);
     drop(memory);
     (result, data)
 }
@@ -407,5 +418,92 @@ fn waves_start_where_others_have_ended() {
     for (result, _) in compare(&fault, &[LIMIT]) {
         let fault = result.expect_err("a fault");
         assert_eq!((fault.wave, fault.workgroup), (3, [0, 0, 0]), "{fault}");
+    }
+}
+
+/// Compiled code that counts how often it is entered.
+struct Counted {
+    jit: Jit,
+    visits: AtomicU32,
+}
+
+// SAFETY: as for the code itself.
+unsafe impl Compiled for Counted {
+    fn is_ready(&self) -> bool {
+        self.jit.is_ready()
+    }
+
+    fn hotness(&self, cx: &Cx<'_>, program: &Program) -> HotnessCounters<'_> {
+        self.jit.hotness(cx, program)
+    }
+
+    fn enter<'a>(
+        &self,
+        cx: &mut Cx<'a>,
+        program: &'a Program,
+        start: u32,
+        end: &mut u64,
+        waves: &mut dyn Waves<'a>,
+    ) -> EnterResult<'a> {
+        self.visits.fetch_add(1, Ordering::Relaxed);
+        self.jit.enter(cx, program, start, end, waves)
+    }
+}
+
+/// A workgroup starts in place of one that has ended, in the same visit of compiled code. It finds registers, modes and
+/// memories as the first one does. In an observed run, the scheduler starts each of them: results, counts and faults are
+/// the same.
+#[test]
+fn workgroups_start_where_others_have_ended() {
+    let stale = [
+        "ds_load_b32 v6, v5",
+        "s_waitcnt lgkmcnt(0)",
+        "v_add_nc_u32 v6, v6, v40",
+        "v_add_nc_u32 v6, s20, v6",
+        "v_add_nc_u32 v1, v6, v1",
+        "v_and_b32 v6, 0x7fffff, v1",
+        "v_add_f32 v6, v6, v6",
+        "v_add_nc_u32 v1, v6, v1",
+        "ds_store_b32 v5, v1",
+        "v_mov_b32 v40, v1",
+        "s_movk_i32 s20, 77",
+        "s_denorm_mode 12",
+        "s_cmp_lg_u32 s0, 1",
+        "s_cbranch_scc1 @15",
+        "s_lshr_b32 exec_lo, exec_lo, 5",
+        "v_xor_b32 v1, 1, v1",
+    ];
+    let faulty = [
+        "s_add_i32 s8, s0, s4",
+        "s_cmp_lg_u32 s8, 5",
+        "s_cbranch_scc1 @4",
+        "v_add_nc_u32 v2, 0x100000, v2",
+        "v_xor_b32 v1, 1, v1",
+    ];
+    // A wave that writes MODE leaves code.
+    let same_mode = stale.map(|line| if line == "s_denorm_mode 12" { "s_nop 0" } else { line });
+    for (body, group) in [(&stale[..], None), (&same_mode, None), (&faulty, Some((1, 4)))] {
+        let program = kernel(body, 32, Arch::Rdna3);
+        for schedule in [Schedule::RoundRobin, Schedule::Reverse] {
+            let observed = |dispatch: &Dispatch<'_>, memory: &Memory| {
+                let (stats, result) = dispatch::run_observed(dispatch, memory, &mut NoObserver);
+                result.map(|()| stats)
+            };
+            let expected = launch_by(observed, &program, 32, schedule, LIMIT, None);
+            match (&expected.0, group) {
+                (Err(fault), Some((group, wave))) => {
+                    assert_eq!((fault.workgroup, fault.wave), ([group, 0, 0], wave), "{fault}")
+                }
+                (result, _) => assert!(result.is_ok() && group.is_none(), "{result:?}"),
+            }
+            assert_eq!(launch(&program, 32, schedule, LIMIT, None), expected);
+            let jit = Jit::with_threshold(&program, 0).expect("a supported host");
+            let code = Counted { jit, visits: AtomicU32::new(0) };
+            assert_eq!(launch(&program, 32, schedule, LIMIT, Some(&code)), expected);
+            assert_eq!(launch(&program, 32, schedule, LIMIT, Some(&code)), expected);
+            if body == same_mode {
+                assert_eq!(code.visits.load(Ordering::Relaxed), 2, "one for each launch");
+            }
+        }
     }
 }
