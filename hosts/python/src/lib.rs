@@ -1,6 +1,7 @@
 //! Native module of the Python package `wavesim`: thin classes over [`wavesim_runtime`]. The public API is
 //! the package in `python/wavesim`, which converts arrays to addresses and results to arrays.
 
+mod campaign;
 mod command;
 mod debug;
 mod device;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 /// Native module of `wavesim`.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::campaign::{Results, cases, run_case};
     #[pymodule_export]
     use super::command::command;
     #[pymodule_export]

@@ -5,90 +5,103 @@ use wavesim::check;
 use wavesim::sched::dispatch::RunStats;
 
 /// An error found by a check. `str()` returns the report.
-#[pyclass(frozen, module = "wavesim")]
-pub struct Finding(pub check::Finding);
+///
+/// The fields are copies, so that a finding can be pickled: processes of a pool return findings.
+#[pyclass(frozen, get_all, module = "wavesim")]
+#[derive(Clone)]
+pub struct Finding {
+    /// Name of the check: mem, init, race, waits, barrier or hazard.
+    check: String,
+    /// Kind of the error.
+    kind: String,
+    message: String,
+    /// Source line of the instruction, if known.
+    line: Option<u32>,
+    /// Source file, if debug information names one.
+    file: Option<String>,
+    /// Byte offset of the instruction in the code.
+    pc: u64,
+    instruction: String,
+    workgroup: (u32, u32, u32),
+    wave: u32,
+    lane: Option<u32>,
+    address: Option<u64>,
+    /// Suggested fix.
+    hint: Option<String>,
+    /// Number of occurrences.
+    count: u64,
+    /// The report.
+    #[pyo3(name = "_text")]
+    text: String,
+}
+
+impl From<check::Finding> for Finding {
+    fn from(finding: check::Finding) -> Finding {
+        let text = finding.to_string();
+        let site = finding.site;
+        Finding {
+            check: finding.check.name().to_string(),
+            kind: finding.kind.to_string(),
+            message: finding.message,
+            line: (site.line != 0).then_some(site.line),
+            file: site.file.as_deref().map(str::to_string),
+            pc: site.pc,
+            instruction: site.text,
+            workgroup: site.workgroup.into(),
+            wave: site.wave,
+            lane: site.lane,
+            address: finding.address,
+            hint: finding.hint,
+            count: finding.count,
+            text,
+        }
+    }
+}
+
+/// The words of a pickled finding: check, kind, message, file, instruction, hint, report.
+type Words = (String, String, String, Option<String>, String, Option<String>, String);
+/// Its numbers: line, pc, workgroup, wave, lane, address, count.
+type Numbers = (Option<u32>, u64, (u32, u32, u32), u32, Option<u32>, Option<u64>, u64);
 
 #[pymethods]
 impl Finding {
-    /// Name of the check: mem, init, race, waits, barrier or hazard.
-    #[getter]
-    fn check(&self) -> &'static str {
-        self.0.check.name()
+    /// Restores a finding; for `pickle`.
+    #[staticmethod]
+    fn _restore(words: Words, numbers: Numbers) -> Finding {
+        let (check, kind, message, file, instruction, hint, text) = words;
+        let (line, pc, workgroup, wave, lane, address, count) = numbers;
+        Finding {
+            check,
+            kind,
+            message,
+            line,
+            file,
+            pc,
+            instruction,
+            workgroup,
+            wave,
+            lane,
+            address,
+            hint,
+            count,
+            text,
+        }
     }
 
-    /// Kind of the error.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.0.kind
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (Words, Numbers))> {
+        let f = slf.get().clone();
+        let words = (f.check, f.kind, f.message, f.file, f.instruction, f.hint, f.text);
+        let numbers = (f.line, f.pc, f.workgroup, f.wave, f.lane, f.address, f.count);
+        Ok((slf.getattr("_restore")?.unbind(), (words, numbers)))
     }
 
-    #[getter]
-    fn message(&self) -> &str {
-        &self.0.message
-    }
-
-    /// Source line of the instruction, if known.
-    #[getter]
-    fn line(&self) -> Option<u32> {
-        (self.0.site.line != 0).then_some(self.0.site.line)
-    }
-
-    /// Source file, if debug information names one.
-    #[getter]
-    fn file(&self) -> Option<&str> {
-        self.0.site.file.as_deref()
-    }
-
-    /// Byte offset of the instruction in the code.
-    #[getter]
-    fn pc(&self) -> u64 {
-        self.0.site.pc
-    }
-
-    #[getter]
-    fn instruction(&self) -> &str {
-        &self.0.site.text
-    }
-
-    #[getter]
-    fn workgroup(&self) -> (u32, u32, u32) {
-        self.0.site.workgroup.into()
-    }
-
-    #[getter]
-    fn wave(&self) -> u32 {
-        self.0.site.wave
-    }
-
-    #[getter]
-    fn lane(&self) -> Option<u32> {
-        self.0.site.lane
-    }
-
-    #[getter]
-    fn address(&self) -> Option<u64> {
-        self.0.address
-    }
-
-    /// Suggested fix.
-    #[getter]
-    fn hint(&self) -> Option<&str> {
-        self.0.hint.as_deref()
-    }
-
-    /// Number of occurrences.
-    #[getter]
-    fn count(&self) -> u64 {
-        self.0.count
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
+    fn __str__(&self) -> &str {
+        &self.text
     }
 
     fn __repr__(&self) -> String {
-        let line = self.line().map_or_else(|| format!("pc=0x{:x}", self.pc()), |line| format!("line={line}"));
-        format!("<Finding {} {line}: {}>", self.check(), self.0.message)
+        let line = self.line.map_or_else(|| format!("pc=0x{:x}", self.pc), |line| format!("line={line}"));
+        format!("<Finding {} {line}: {}>", self.check, self.message)
     }
 }
 
@@ -110,7 +123,8 @@ impl Outcome {
         findings: Vec<check::Finding>,
         report: String,
     ) -> PyResult<Outcome> {
-        let findings = findings.into_iter().map(|f| Py::new(py, Finding(f))).collect::<PyResult<_>>()?;
+        let findings =
+            findings.into_iter().map(|f| Py::new(py, Finding::from(f))).collect::<PyResult<_>>()?;
         Ok(Outcome { stats, findings, report })
     }
 }
@@ -127,6 +141,20 @@ impl Outcome {
     #[getter]
     fn waves(&self) -> u64 {
         self.stats.waves
+    }
+
+    /// Restores an outcome; for `pickle`.
+    #[staticmethod]
+    fn _restore(instructions: u64, waves: u64, findings: Vec<Py<Finding>>, report: String) -> Outcome {
+        Outcome { stats: RunStats { instructions, waves }, findings, report }
+    }
+
+    #[expect(clippy::type_complexity, reason = "what `pickle` expects")]
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (u64, u64, Vec<Py<Finding>>, String))> {
+        let outcome = slf.get();
+        let RunStats { instructions, waves } = outcome.stats;
+        let findings = outcome.findings.iter().map(|f| f.clone_ref(slf.py())).collect();
+        Ok((slf.getattr("_restore")?.unbind(), (instructions, waves, findings, outcome.report.clone())))
     }
 
     fn __repr__(&self) -> String {

@@ -45,6 +45,7 @@ fn package() {
             "-q",
             "-p",
             "no:cacheprovider",
+            "tests/test_campaign.py",
             "tests/test_device.py",
             "tests/test_hostile.py",
             "tests/test_pytest_plugin.py",

@@ -56,6 +56,10 @@ class Device:
     def __init__(self, target: Optional[str] = None) -> None:
         self.native = _native.Device(target)
 
+    def __reduce__(self) -> tuple:
+        """A device in another process is a new one for the same processor: memory stays where it is."""
+        return Device, (self.target,)
+
     @property
     def target(self) -> str:
         """Name of the processor."""

@@ -9,6 +9,28 @@ VARIABLES: list[tuple[str, str]]
 def command(arguments: Sequence[str]) -> int:
     """Runs the command ``wavesim``; the first argument is the program's name. Returns the exit code."""
 
+_Case = tuple[str, str, str, int, list[str], bool]
+"""Name, kernel, target, hash of the kernel, arguments of the command, whether it writes a log in SARIF."""
+_Record = tuple[tuple[str, str, str, int], tuple[str, int, float, int], tuple[str, str, str]]
+"""Name, kernel, target, hash; status, exit code, seconds, kilobytes; output, messages, SARIF."""
+
+def cases(plan: str, folder: str, is_json: bool, shard: str) -> tuple[str, tuple[float, int], bool, list[_Case]]:
+    """Returns the name of a plan, its limits, whether all outputs are kept, and the cases of a shard."""
+
+def run_case(
+    program: list[str], case: _Case, limits: tuple[float, int], keep_all: bool, scratch: str
+) -> _Record:
+    """Runs a case in a process."""
+
+class Results:
+    """The database of a campaign."""
+
+    def __init__(self, path: str) -> None: ...
+    def name(self, name: str) -> None: ...
+    def done(self) -> dict[str, int]: ...
+    def write(self, records: list[_Record]) -> None: ...
+    def json(self) -> str: ...
+
 class Error(RuntimeError):
     """An error of wavesim."""
 
