@@ -61,10 +61,10 @@ mod functions {
 
 /// Defines an exported symbol. Versioned symbols require a version script that lists the names, and rustc
 /// passes a script of its own for the symbols that it exports itself; assembly keeps the exports out of
-/// rustc's script.
+/// rustc's script. HIP exists on Linux only; elsewhere, the crate has its functions without the symbols.
 macro_rules! export {
     ($name:literal, $function:path) => {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         core::arch::global_asm!(
             concat!(".pushsection .text.", $name, ",\"ax\",@progbits"),
             concat!(".globl ", $name),
@@ -75,7 +75,7 @@ macro_rules! export {
             ".popsection",
             function = sym $function
         );
-        #[cfg(target_arch = "aarch64")]
+        #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
         core::arch::global_asm!(
             concat!(".pushsection .text.", $name, ",\"ax\",%progbits"),
             concat!(".globl ", $name),
