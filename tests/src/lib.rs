@@ -7,6 +7,7 @@ pub mod machine;
 pub mod progfuzz;
 pub mod programs;
 pub mod random;
+pub mod schema;
 pub mod whole;
 
 use clap::Parser;

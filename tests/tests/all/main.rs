@@ -18,6 +18,7 @@ mod effects;
 mod engines;
 mod examples;
 mod front_end_fuzz;
+mod isa_export;
 mod launch;
 mod launch_format;
 mod llvm;

@@ -1,10 +1,12 @@
-//! `wavesim isa list | show | ir | rust | jit | coverage`: queries the ISA tables, the pseudocode and the code
+//! `wavesim isa list | show | ir | rust | jit | export | coverage`: queries the ISA tables, the pseudocode and the code
 //! generated from it.
 //!
 //! [`run`] is the entry point. Each command has a function that returns text or JSON, so that tests need no
 //! process.
 
 mod coverage;
+#[cfg(feature = "prove")]
+mod export;
 #[cfg(feature = "jit")]
 mod jit;
 mod show;
@@ -85,6 +87,20 @@ pub enum IsaCommand {
         #[command(flatten)]
         target: Target,
     },
+    /// All instructions with their encodings, operands and typed bodies, in a form for other tools
+    #[cfg(feature = "prove")]
+    Export {
+        /// Only these instructions
+        names: Vec<String>,
+        #[command(flatten)]
+        target: Target,
+        /// The form
+        #[arg(long, default_value = "json")]
+        format: export::Form,
+        /// Write to this file instead of standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<std::path::PathBuf>,
+    },
     /// How many instructions have semantics, by architecture and functional group
     Coverage {
         #[command(flatten)]
@@ -99,6 +115,10 @@ pub enum IsaCommand {
 
 /// Runs a command. Returns the exit code: 0, or 2 if there is no such instruction.
 pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    #[cfg(feature = "prove")]
+    if let IsaCommand::Export { names, target, format, output } = &args.command {
+        return export::run(&target.archs(), names, *format, output.as_deref(), out);
+    }
     let text = match &args.command {
         IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),
         IsaCommand::Show { name, target, json } => show(&target.archs(), name, *json),
@@ -113,6 +133,8 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
                 isa_emit::text(isa_emit::emit(number, &isa_emit::lower(op, host), host))
             })
         }
+        #[cfg(feature = "prove")]
+        IsaCommand::Export { .. } => return Ok(super::OK),
         #[cfg(feature = "jit")]
         IsaCommand::Jit { name, target } => match name {
             Some(name) => jit::one(&target.archs(), name),
