@@ -34,6 +34,11 @@ tensor:
 	s_mov_b32 s25, 9
 	tensor_load_to_lds s[16:19], s[20:27]
 	s_wait_tensorcnt 0x0
+	; A tile that begins beyond the tensor.
+	s_mov_b32 s18, s8
+	s_mov_b32 s21, 0
+	tensor_load_to_lds s[16:19], s[20:27]
+	s_wait_tensorcnt 0x0
 	; A buffer of type 1.
 	s_mov_b32 s28, s8
 	s_mov_b32 s29, s9

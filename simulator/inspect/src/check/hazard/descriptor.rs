@@ -120,13 +120,12 @@ impl Fields<'_> {
         }
     }
 
-    /// Returns why the value of a dimension of the tile goes beyond the tensor.
+    /// Returns what a tile without any element of the tensor means. The sizes of the tensor count from the start of
+    /// the tile; tiles at the tensor's edge, which are partly beyond it, are ordinary.
     fn beyond(&self, dimension: u32) -> Option<String> {
-        let (tile, tensor) =
-            (self.get(&format!("tile_dim{dimension}")), self.get(&format!("tensor_dim{dimension}")));
-        let what = if self.loads { "loaded as zero" } else { "not stored" };
-        (tile > tensor)
-            .then(|| format!("tensor_dim{dimension} is only {tensor}, and what is beyond is {what}"))
+        let sizes = ["tile", "tensor"].map(|of| self.get(&format!("{of}_dim{dimension}")));
+        let what = if self.loads { "all of it is loaded as zero" } else { "nothing of it is stored" };
+        (sizes[0] > 0 && sizes[1] == 0).then(|| format!("the tile begins beyond the tensor, and {what}"))
     }
 }
 
@@ -174,8 +173,8 @@ static TENSOR: &[Rule] = &[
         (pads && !bytes.is_multiple_of(4))
             .then(|| format!("padding needs lines of a multiple of 4 bytes, and these have {bytes}"))
     }),
-    note("tile_dim0", |d| d.beyond(0)),
-    note("tile_dim1", |d| if d.is("gather_mode") { None } else { d.beyond(1) }),
+    note("tensor_dim0", |d| d.beyond(0)),
+    note("tensor_dim1", |d| if d.is("gather_mode") { None } else { d.beyond(1) }),
     rule("tensor_dim0_stride", |d| {
         let width = d.get("tile_dim0").min(d.get("tensor_dim0"));
         let stride = d.get("tensor_dim0_stride");
