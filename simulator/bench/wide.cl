@@ -36,7 +36,7 @@ __kernel void matmul_mfma(__global const half *a, __global const half *b, __glob
       for (int e = 0; e < 16; e++)
         c[(row + 32 * i + e / 4 * 8 + lane / 32 * 4 + e % 4) * n + column + 32 * j + lane % 32] = sum[i][j][e];
 }
-#elif __AMDGCN_WAVEFRONT_SIZE == 32
+#elif __AMDGCN_WAVEFRONT_SIZE == 32 && defined(__GFX11__)
 // C = A * B, n x n row-major, n a multiple of 64: f32 out of f16. B is stored by columns. Grid (n/64, n/64), block 32: 4 x 4 tiles for each
 // wave, so that what a lane loads is used four times.
 __attribute__((reqd_work_group_size(32, 1, 1)))

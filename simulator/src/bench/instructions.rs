@@ -194,4 +194,15 @@ mod tests {
         assert_eq!(launch(salu, Form::Wave64, LaunchMode::Plain).expect("a launch"), plain / 2);
         assert_eq!(launch(salu, Form::Wave32, LaunchMode::Checked).expect("a checked launch"), plain);
     }
+
+    /// The same assembly: the results are those of the host, and as many instructions are executed.
+    #[test]
+    fn rdna4_and_cdna5_execute_the_same_workloads() {
+        for name in ["lds", "saxpy_b32", "copy_b128"] {
+            let workload = super::super::WORKLOADS.iter().find(|w| w.name == name).expect("a workload");
+            let [rdna, cdna] = [Form::Rdna4, Form::Cdna5]
+                .map(|form| launch(workload, form, LaunchMode::Plain).expect("a launch"));
+            assert_eq!(rdna, cdna, "{name}");
+        }
+    }
 }

@@ -27,11 +27,15 @@ pub enum Form {
     Wave64,
     /// CDNA 3, whose waves have 64 lanes.
     Cdna3,
+    /// RDNA 4, waves of 32.
+    Rdna4,
+    /// CDNA 5, whose waves have 32 lanes.
+    Cdna5,
 }
 
 impl Form {
     /// The architectures for which the workloads are compiled.
-    pub const ARCHS: [Arch; 2] = [Arch::Rdna3, Arch::Cdna3];
+    pub const ARCHS: [Arch; 4] = [Arch::Rdna3, Arch::Rdna4, Arch::Cdna3, Arch::Cdna5];
 
     /// Returns the form for an architecture and a wave size.
     pub fn of(arch: Arch, wave_size: u32) -> Option<Form> {
@@ -39,6 +43,8 @@ impl Form {
             (Arch::Rdna3, 32) => Some(Form::Wave32),
             (Arch::Rdna3, 64) => Some(Form::Wave64),
             (Arch::Cdna3, 64) => Some(Form::Cdna3),
+            (Arch::Rdna4, 32) => Some(Form::Rdna4),
+            (Arch::Cdna5, 32) => Some(Form::Cdna5),
             _ => None,
         }
     }
@@ -49,6 +55,8 @@ impl Form {
             Form::Wave32 => "waves of 32",
             Form::Wave64 => "waves of 64",
             Form::Cdna3 => "cdna3",
+            Form::Rdna4 => "rdna4",
+            Form::Cdna5 => "cdna5",
         }
     }
 
@@ -58,6 +66,8 @@ impl Form {
             Form::Wave32 => &[],
             Form::Wave64 => &["--wave", "64"],
             Form::Cdna3 => &["--arch", "cdna3"],
+            Form::Rdna4 => &["--arch", "rdna4"],
+            Form::Cdna5 => &["--arch", "cdna5"],
         }
     }
 }
@@ -69,7 +79,7 @@ pub struct Workload {
     /// A description of the measured operations.
     pub what: &'static str,
     /// The code objects, by [`Form`]; `None` if the kernel does not support the form.
-    pub code: [Option<&'static [u8]>; 3],
+    pub code: [Option<&'static [u8]>; 5],
     /// The name of the kernel in the code object.
     pub kernel: &'static str,
     /// Workgroups in the grid.
@@ -98,7 +108,13 @@ macro_rules! code {
         Some(include_bytes!(concat!("../../bench/", $file, ".co")).as_slice())
     };
     ($file:literal) => {
-        [code!(one $file), code!(one concat $file, ".wave64"), code!(one concat $file, ".cdna3")]
+        [
+            code!(one $file),
+            code!(one concat $file, ".wave64"),
+            code!(one concat $file, ".cdna3"),
+            code!(one concat $file, ".rdna4"),
+            code!(one concat $file, ".cdna5"),
+        ]
     };
     (one concat $file:literal, $form:literal) => {
         Some(include_bytes!(concat!("../../bench/", $file, $form, ".co")).as_slice())
@@ -340,7 +356,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "matmul_f16",
         what: "WMMA: f32 matrix product of f16, n = 256",
-        code: [code!(one "wide"), None, None],
+        code: [code!(one "wide"), None, None, None, None],
         kernel: "matmul_f16",
         grid: [(MATMUL_F16_N / 64) as u32, (MATMUL_F16_N / 64) as u32, 1],
         block: [32, 1, 1],
@@ -352,7 +368,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "matmul_mfma",
         what: "MFMA of CDNA 3: f32 matrix product of f16, n = 256",
-        code: [code!(one "wide.cdna3"), None, code!(one "wide.cdna3")],
+        code: [code!(one "wide.cdna3"), None, code!(one "wide.cdna3"), None, None],
         kernel: "matmul_mfma",
         grid: [(MATMUL_F16_N / 64) as u32, (MATMUL_F16_N / 64) as u32, 1],
         block: [64, 1, 1],

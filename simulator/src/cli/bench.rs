@@ -54,7 +54,7 @@ pub struct BenchArgs {
     /// Measure an empty and a small launch instead, and the time of their waves alone
     #[arg(long, conflicts_with_all = ["workloads", "threads", "checks", "instructions", "operations"])]
     pub launches: bool,
-    /// The architecture: rdna3 or cdna3 for workloads, any for --operations
+    /// The architecture: rdna3, rdna4, cdna3 or cdna5 for workloads, any for --operations
     #[arg(long, value_parser = super::target::parse_arch, conflicts_with = "launches")]
     pub arch: Option<Arch>,
     /// Lanes of a wave, 32 or 64, of the workloads for rdna3 or of --operations
@@ -295,7 +295,7 @@ fn form(args: &BenchArgs) -> anyhow::Result<Form> {
         anyhow!(
             "--arch {}: the workloads are compiled for {}",
             arch.name(),
-            Form::ARCHS.map(Arch::name).join(" and ")
+            Form::ARCHS.map(Arch::name).join(", ")
         )
     })
 }
