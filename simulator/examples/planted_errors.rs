@@ -1,5 +1,5 @@
 //! Violates the contract of `Memory::map_host` on purpose: a kernel's access of 32 dwords extends beyond the
-//! mapped bytes. `scripts/memory-errors.sh` uses this program to verify that its tool detects the error. With
+//! mapped bytes. `cargo xtask memory-errors` uses this program to verify that its tool detects the error. With
 //! `compiled` as the second argument, compiled code accesses the memory.
 
 use wavesim::arch::Arch;

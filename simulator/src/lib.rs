@@ -158,7 +158,7 @@
 //! - `threads`: workgroups run on several host threads
 //!
 //! With `default-features = false` the library starts no threads and depends on no terminal or argument parser. It then
-//! builds for `wasm32-unknown-unknown` too (`scripts/build-wasm.sh`).
+//! builds for `wasm32-unknown-unknown` too (`cargo xtask build-wasm`).
 //!
 //! # Other languages
 //!

@@ -1,5 +1,5 @@
 // Tests of `wavesim dap` sessions, with the test client of Visual Studio Code's own debug adapters.
-// scripts/test-dap.sh runs them. WAVESIM is the binary, and ROOT the repository.
+// cargo xtask test-dap runs them. WAVESIM is the binary, and ROOT the repository.
 
 const { DebugClient } = require("@vscode/debugadapter-testsupport");
 const assert = require("node:assert/strict");

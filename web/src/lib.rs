@@ -1,6 +1,6 @@
 //! The playground's engine as a WebAssembly module: [`Engine`] answers the requests of `wavesim_playground`.
 //!
-//! `scripts/build-web.sh` builds it with the page in `web/page`. This crate only passes strings to and from JavaScript.
+//! `cargo xtask build-web` builds it with the page in `web/page`. This crate only passes strings to and from JavaScript.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 use wavesim_playground::Playground;

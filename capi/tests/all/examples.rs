@@ -120,7 +120,7 @@ fn an_installed_library() {
         script.arg(&prefix).env_remove("DESTDIR");
         script
     };
-    let out = succeed(script().env("LIBRARY", library().join("libwavesim_capi.so")));
+    let out = succeed(script().arg("--library").arg(library().join("libwavesim_capi.so")));
     for file in ["include/wavesim.h", "lib/libwavesim_capi.so", "lib/pkgconfig/wavesim.pc"] {
         assert!(prefix.join(file).is_file() && out.contains(file), "{file}: {out}");
     }
@@ -139,11 +139,11 @@ fn an_installed_library() {
     python_example(&prefix.join("lib/libwavesim_capi.so"));
     // A package is staged in one directory and used from another.
     let staged = std::env::temp_dir().join(format!("wavesim-staged-{}", std::process::id()));
-    succeed(script().env("LIBRARY", prefix.join("lib/libwavesim_capi.so")).env("DESTDIR", &staged));
+    succeed(script().arg("--library").arg(prefix.join("lib/libwavesim_capi.so")).env("DESTDIR", &staged));
     let inside = staged.join(prefix.strip_prefix("/").expect("absolute"));
     let described = std::fs::read_to_string(inside.join("lib/pkgconfig/wavesim.pc")).expect("readable");
     assert!(described.starts_with(&format!("prefix={}\n", prefix.display())), "{described}");
-    let missing = script().env("LIBRARY", "/nowhere.so").output().expect("started");
+    let missing = script().args(["--library", "/nowhere.so"]).output().expect("started");
     assert!(!missing.status.success());
     assert!(String::from_utf8_lossy(&missing.stderr).contains("there is no library /nowhere.so"));
     std::fs::remove_dir_all(&prefix).expect("removed");

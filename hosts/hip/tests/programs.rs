@@ -1,7 +1,7 @@
 //! HIP programs, compiled by clang and run with this library in place of ROCm's. With ROCm's headers and
 //! device libraries (`WAVESIM_ROCM_PATH`, `WAVESIM_DEVICE_LIBS`: see `docs/hip.md`), all programs run.
 //! Without them, only programs that work with the tests' own small header run. Without clang, the objects in
-//! `prebuilt`, which `PREBUILD=1 scripts/test-hip.sh` generates, are linked instead.
+//! `prebuilt`, which `cargo xtask test-hip --prebuild` generates, are linked instead.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,11 +1,11 @@
 //! Runs those of the package's own tests that need only NumPy and pytest, with the module that cargo built.
-//! `scripts/test-python.sh` builds a wheel, installs it, and runs all tests.
+//! `cargo xtask test-python` builds a wheel, installs it, and runs all tests.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
 use std::process::Command;
 
-/// Finds a Python with the tests' dependencies: WAVESIM_PYTHON, that of `scripts/test-python.sh`, or the
+/// Finds a Python with the tests' dependencies: WAVESIM_PYTHON, that of `cargo xtask test-python`, or the
 /// system's.
 fn python() -> Option<String> {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python");
@@ -20,7 +20,7 @@ fn python() -> Option<String> {
 #[test]
 fn package() {
     let Some(python) = python() else {
-        println!("skipped: no Python with numpy and pytest (scripts/test-python.sh installs them)");
+        println!("skipped: no Python with numpy and pytest (cargo xtask test-python installs them)");
         return;
     };
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

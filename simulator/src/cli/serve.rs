@@ -41,7 +41,7 @@ Examples:
   wavesim serve --page web/page/dist --port 9000
 
 The page compiles OpenCL C and HIP with the installed clang. It is built by
-scripts/build-web.sh (docs/playground.md). A binary that was built with
+cargo xtask build-web (docs/playground.md). A binary that was built with
 WAVESIM_PAGE=web/page/dist holds it; others take --page.")]
 pub struct ServeArgs {
     /// A text kernel or assembly file that the page opens
@@ -231,7 +231,7 @@ pub fn run(args: &ServeArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
     if !files.contains_key("index.html") {
         bail!(
             "this binary has no page, as it was built without one. In a clone of its repository:\n  \
-             scripts/build-web.sh                     builds the page (--help: what it needs)\n  \
+             cargo xtask build-web                    builds the page (--help: what it needs)\n  \
              wavesim serve --page web/page/dist       serves it\n\
              Binaries of releases have the page; WAVESIM_PAGE=web/page/dist cargo build builds one with it"
         );

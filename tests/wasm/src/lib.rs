@@ -1,4 +1,4 @@
-//! The library as a WebAssembly module without imports. `scripts/build-wasm.sh` builds it and calls its
+//! The library as a WebAssembly module without imports. `cargo xtask build-wasm` builds it and calls its
 //! function.
 #![cfg(target_family = "wasm")]
 

@@ -15,7 +15,7 @@ const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/cs
 
 /** Serves the built page with compression, like hosts of static files. */
 export async function serve(folder = join(root, "dist")) {
-  if (!existsSync(join(folder, "index.html"))) throw new Error(`${folder} has no page: run scripts/build-web.sh`);
+  if (!existsSync(join(folder, "index.html"))) throw new Error(`${folder} has no page: run cargo xtask build-web`);
   const cache = new Map();
   const transferred = { bytes: 0 };
   const server = createServer((request, response) => {

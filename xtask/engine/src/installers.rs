@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if shell.is_empty() {
         bail!("{}: no checksums of archives of version {VERSION}", args.dist.display());
     }
-    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging");
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
     for (name, cases) in [("install.sh", shell.trim_end()), ("wavesim.rb", ruby.trim_end())] {
         let template = packaging.join(format!("{name}.in"));
         let text = std::fs::read_to_string(&template).with_context(|| template.display().to_string())?;

@@ -29,7 +29,7 @@ pub struct Args {
     /// The target, in Rust's words; by default, this host
     #[arg(long)]
     target: Option<String>,
-    /// Embed the page of the playground: the folder that scripts/build-web.sh has built
+    /// Embed the page of the playground: the folder that cargo xtask build-web has built
     #[arg(long, value_name = "DIR")]
     page: Option<PathBuf>,
     /// Build a Debian package, too, with dpkg-deb
@@ -38,7 +38,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let target = match &args.target {
         Some(target) => target.clone(),
         None => host()?,
