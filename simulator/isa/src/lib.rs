@@ -15,6 +15,7 @@ pub mod descriptor;
 pub mod dpp;
 pub mod inst;
 pub mod operand;
+mod registers;
 pub mod relative;
 #[expect(missing_docs, reason = "generated enums have the names of the descriptions")]
 pub mod tables;

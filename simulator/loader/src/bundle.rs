@@ -2,9 +2,10 @@
 //! sections *Bundled Binary File Layout* and *Compression and Decompression*), including compressed bundles
 //! and host executables that contain bundles.
 
-use super::code_object::{LoadError, TargetRequest};
+use super::error::LoadError;
 use object::{Object, ObjectSection};
 use std::borrow::Cow;
+use std::fmt;
 use std::io::Read;
 use wavesim_isa::arch::{Arch, GENERIC_TARGETS};
 
@@ -18,6 +19,25 @@ const MAX_CONTENT: u64 = 128 << 20;
 const MAX_RATIO: u64 = 32;
 /// Compilers align consecutive bundles to pages.
 const PAGE: usize = 4096;
+
+/// The target for which to select a code object, if a file contains several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TargetRequest {
+    /// LLVM's name of the processor. At most one of this and [`TargetRequest::arch`] is given.
+    pub processor: Option<String>,
+    /// Any processor of this architecture.
+    pub arch: Option<Arch>,
+}
+
+impl fmt::Display for TargetRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.processor, self.arch) {
+            (Some(processor), _) => write!(f, "{processor}"),
+            (None, Some(arch)) => write!(f, "{}", arch.name()),
+            (None, None) => write!(f, "any target of this simulator"),
+        }
+    }
+}
 
 /// A code object in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]

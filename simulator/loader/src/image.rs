@@ -1,7 +1,7 @@
 //! The loadable bytes of a code object and their relocations, as applied by a runtime (LLVM AMDGPUUsage,
 //! *Relocation Records*).
 
-use super::code_object::LoadError;
+use super::error::LoadError;
 use object::{
     Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, SegmentFlags,
     elf,

@@ -4,6 +4,7 @@
 //!   files; [`image`]: loading into memory; [`abi`]: the initial state of compiled kernels
 //! - [`launch`]: `launch.json`; [`request`]: a launch from a launch file or the command line; [`compare`]:
 //!   expected outputs
+//! - [`error`]: why a code object cannot be loaded
 //! - [`generic`]: programs for machines other than AMD's
 //! - [`prepared`]: the common result of all of these and of the text format
 #![warn(missing_docs)]
@@ -16,6 +17,7 @@ pub mod bundle;
 pub mod code_object;
 pub mod compare;
 pub mod debug_info;
+pub mod error;
 pub mod generic;
 pub mod image;
 pub mod kernel_name;

@@ -1,7 +1,6 @@
 //! The kernel of a request: its text or code object, its target and its launch.
 
 use crate::lines;
-use crate::semantics;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
@@ -14,8 +13,12 @@ use wavesim_loader::code_object::{self, TargetRequest};
 use wavesim_loader::prepared::Prepared;
 use wavesim_loader::request::{self, ArgumentValue, Request};
 use wavesim_loader::text_kernel;
+use wavesim_machine::exec::overrides::{OverrideError, Overrides};
 use wavesim_machine::memory::Memory;
 use wavesim_text::Options;
+
+/// The file name of user-defined semantics in messages.
+pub(crate) const SEMANTICS: &str = "changes.pcode";
 
 /// Maximum size of a kernel's text, or of user-defined semantics, in bytes.
 pub const MAX_TEXT: usize = 1 << 20;
@@ -108,6 +111,15 @@ pub fn check_size(text: &str) -> Result<(), String> {
     }
 }
 
+/// Parses pseudocode to run with.
+fn replacements(text: &str) -> Result<Overrides, String> {
+    check_size(text)?;
+    match Overrides::parse(SEMANTICS.to_string(), text.to_string()) {
+        Ok((overrides, _)) => Ok(overrides),
+        Err(OverrideError::Wrong(message)) => Err(message),
+    }
+}
+
 impl Program {
     /// Returns the form of the program; an assembly file is recognised by its kernel descriptors.
     pub fn kind(&self) -> ProgramKind {
@@ -182,7 +194,7 @@ impl Program {
             }
         };
         if !self.semantics.trim().is_empty() {
-            prepared.program.replace_semantics(Arc::new(semantics::parse(&self.semantics)?));
+            prepared.program.replace_semantics(Arc::new(replacements(&self.semantics)?));
         }
         prepared.dispatch(0).check().map_err(|e| e.to_string())?;
         Ok(prepared)

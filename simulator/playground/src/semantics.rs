@@ -1,24 +1,11 @@
 //! User-defined pseudocode, which replaces the built-in semantics of instructions.
 
 use crate::diagnose::{Message, Text};
-use crate::program::check_size;
+use crate::program::{SEMANTICS, check_size};
 use isa_spec::canonical;
 use isa_spec::diag::Diagnostic;
 use serde_json::{Value, json};
-use wavesim_machine::exec::overrides::{OverrideError, Overrides};
 use wavesim_machine::isa;
-
-/// The file name in messages.
-const NAME: &str = "changes.pcode";
-
-/// Parses pseudocode to run with.
-pub fn parse(text: &str) -> Result<Overrides, String> {
-    check_size(text)?;
-    match Overrides::parse(NAME.to_string(), text.to_string()) {
-        Ok((overrides, _)) => Ok(overrides),
-        Err(OverrideError::Wrong(message)) => Err(message),
-    }
-}
 
 /// The messages of pseudocode, and the instructions that it defines.
 pub struct Definitions {
@@ -32,7 +19,7 @@ pub struct Definitions {
 pub fn definitions(text: &str) -> Definitions {
     let loaded = isa::loaded();
     let mut sources = loaded.sources.clone();
-    let file = sources.add(NAME, text);
+    let file = sources.add(SEMANTICS, text);
     let canonical::Replacements { by_arch, diagnostics, .. } =
         canonical::replacements(&sources, &loaded.pcode, file, &loaded.tables);
     let mut names: Vec<String> = by_arch.iter().flat_map(|names| names.keys().cloned()).collect();

@@ -1,7 +1,7 @@
 //! The vector registers of a wave: one file per 32 lanes. A file contains everything that a lane handler
 //! needs, so that a handler can run on either half of a wave given a pointer to its file.
 
-use super::wave::{ALL_VGPRS, LaneVec, OPERAND_VECS};
+use super::layout::{ALL_VGPRS, LaneVec, OPERAND_VECS};
 use memmap2::MmapMut;
 use std::alloc::Layout;
 use std::ops::{Deref, DerefMut};

@@ -10,6 +10,7 @@ pub mod event;
 pub mod fault;
 mod file;
 pub mod host;
+mod layout;
 pub mod memory;
 pub mod wave;
 

@@ -24,28 +24,6 @@ use wavesim_asm::scan::Scanner;
 use wavesim_asm::{Expr, OddPairs, Options, Parsed, matching};
 use wavesim_isa::arch::Arch;
 
-/// Returns whether `name` is a flag, which is allowed anywhere and does not count as an operand.
-pub fn is_flag(name: &str) -> bool {
-    matches!(
-        name,
-        "glc"
-            | "slc"
-            | "dlc"
-            | "nt"
-            | "scc"
-            | "offen"
-            | "idxen"
-            | "clamp"
-            | "omod"
-            | "tfe"
-            | "lwe"
-            | "gds"
-            | "lds"
-            | "unorm"
-            | "a16"
-    )
-}
-
 /// The target and the constants for which instructions are assembled.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
@@ -192,7 +170,7 @@ impl Target<'_> {
         let max_operands = || forms_of(self.arch, entries).map(|f| f.slots.len()).max().unwrap_or(0);
         let mut flags = Vec::new();
         while let Some(Value::Word(word)) = line.operands.last().map(|o| &o.value)
-            && is_flag(word)
+            && rules::is_flag(word)
             && line.operands.len() > max_operands()
         {
             flags.extend(line.operands.pop());
@@ -213,7 +191,7 @@ impl Target<'_> {
                 m.value = ModifierValue::Word(symbols::TH_ATOMIC_RETURN);
             }
         }
-        line.modifiers.retain(|m| !is_flag(m.name) || accepts(m.name));
+        line.modifiers.retain(|m| !rules::is_flag(m.name) || accepts(m.name));
         // `s_load_b32 s0, s[2:3], offset:8`: the offset alone stands for the operand.
         let scalar_offset =
             || forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == SlotKind::ScalarOffset));
@@ -276,7 +254,7 @@ impl Target<'_> {
         entries: &[EntryId],
         base: usize,
     ) -> Result<(), TextError> {
-        let flag = |o: &Operand| matches!(&o.value, Value::Word(word) if is_flag(word));
+        let flag = |o: &Operand| matches!(&o.value, Value::Word(word) if rules::is_flag(word));
         let Some(at) = line.operands.iter().position(flag) else { return Ok(()) };
         let operand = &line.operands[at];
         if takes_label(self.arch, entries) {

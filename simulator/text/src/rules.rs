@@ -13,6 +13,28 @@ use wavesim_asm::matching::lower;
 use wavesim_asm::operand::{Line, Operand, Reg, RegBase, Value};
 use wavesim_isa::arch::Arch;
 
+/// Returns whether `name` is a flag, which is allowed anywhere and does not count as an operand.
+pub fn is_flag(name: &str) -> bool {
+    matches!(
+        name,
+        "glc"
+            | "slc"
+            | "dlc"
+            | "nt"
+            | "scc"
+            | "offen"
+            | "idxen"
+            | "clamp"
+            | "omod"
+            | "tfe"
+            | "lwe"
+            | "gds"
+            | "lds"
+            | "unorm"
+            | "a16"
+    )
+}
+
 /// Returns whether an operand starts with two signs, so that [`check_spelling`] has to inspect it.
 #[inline]
 pub fn has_two_signs(text: &str, operand: &Operand) -> bool {
@@ -132,7 +154,7 @@ fn operands_of<'a, 't>(line: &'a Line<'t>) -> impl Iterator<Item = &'a Operand<'
 /// Describes an operand for an error message: its kind, and its spelling in `text`.
 pub fn describe_operand(operand: &Operand, text: &str) -> String {
     let kind = match &operand.value {
-        Value::Word(word) if super::instruction::is_flag(word) => "the flag ",
+        Value::Word(word) if is_flag(word) => "the flag ",
         Value::Reg(Reg { base: RegBase::Sgpr(_), count: 1, .. }) => "the scalar register ",
         Value::Reg(Reg { base: RegBase::Vgpr(_), count: 1, .. }) => "the vector register ",
         Value::Reg(Reg { base: RegBase::Sgpr(_), .. }) => "the scalar registers ",

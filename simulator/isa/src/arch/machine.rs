@@ -6,7 +6,7 @@
 //! registers by operand code, including null and EXEC (`machine::wave`). A [`Machine`] maps its registers to
 //! it.
 
-use crate::operand::{EXEC_LO, NULL};
+use crate::registers::{EXEC_LO, NULL};
 
 /// Lanes of a wave. A description with another number than the simulator has waves of does not compile:
 ///

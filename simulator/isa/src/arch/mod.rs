@@ -167,6 +167,6 @@ impl Arch {
 
     /// The encoding tables, generated from the XML.
     pub fn table(self) -> &'static ArchTable {
-        crate::tables::table(self)
+        crate::tables::TABLES[self as usize]
     }
 }

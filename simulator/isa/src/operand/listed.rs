@@ -1,9 +1,10 @@
 //! The codes that operands accept: those that the XML lists for their operand types.
 
-use super::code::{self, Code, EXEC_HI, SDWA_SCALAR};
+use super::code::{self, Code, SDWA_SCALAR};
 use super::{Binding, Operand, OperandKind, ScalarNumbering, binding};
 use crate::arch::Arch;
 use crate::inst::Inst;
+use crate::registers::EXEC_HI;
 use isa_spec::tables::{ArchTable, EntryId, OperandType, Role};
 use std::sync::OnceLock;
 

@@ -8,10 +8,8 @@ mod format;
 mod listed;
 mod value;
 
-pub use code::{
-    ACC, Code, EXEC_HI, EXEC_LO, FLAT_SCRATCH_BASE, FLOATS, M0, NULL, TTMP, VCC_HI, VCC_LO, code,
-    mask_register, number,
-};
+pub use crate::registers::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
+pub use code::{Code, FLAT_SCRATCH_BASE, FLOATS, code, mask_register, number};
 pub use format::{Constants, FORMATS, Format, format};
 pub use listed::unlisted_code;
 pub use value::address_registers;
