@@ -173,8 +173,9 @@ impl<'a> HeaderParser<'a> {
                 }
                 let arch = Arch::from_name(text).or(Arch::from_mcpu(text));
                 self.header.arch = Some(arch.ok_or_else(|| {
+                    let known = Arch::AMD.map(Arch::name).join(", ");
                     TextError::new(span, format!("`{text}` is not an architecture"))
-                        .help("rdna3, rdna3.5, rdna4, cdna3 or cdna4, or a processor such as gfx1100")
+                        .help(format!("one of {known}, or a processor such as gfx1100"))
                 })?);
             }
             "abi" => {
