@@ -22,6 +22,7 @@ mod barriers;
 mod clock;
 mod cluster;
 mod late;
+mod locks;
 mod ordering;
 mod phase;
 mod plain;
@@ -41,6 +42,7 @@ use barriers::{Arrivals, ByCache};
 use clock::VectorClock;
 use cluster::{ClusterReleases, Clusters};
 use late::LateCompletions;
+use locks::Locks;
 use ordering::{Caches, Ordering};
 use phase::Phase;
 use plain::is_repeated_load;
@@ -139,6 +141,7 @@ pub struct Shadow {
     /// The clocks that atomics have released, by address.
     released: HashMap<Key, Arc<VectorClock>>,
     swaps: CompareSwaps,
+    locks: Locks,
     /// Workgroups of a cluster per dimension, if there are clusters whose barrier the program signals.
     cluster_size: Option<[u32; 3]>,
     cluster_releases: ClusterReleases,
@@ -213,6 +216,7 @@ impl CheckState for Shadow {
             merged_invalidations: BTreeMap::new(),
             released: HashMap::new(),
             swaps: CompareSwaps::default(),
+            locks: Locks::default(),
             cluster_size: in_clusters.then_some(shape.cluster),
             cluster_releases: ClusterReleases::default(),
         }
@@ -370,6 +374,9 @@ impl Shadow {
         {
             self.record_loads(scoreboard);
             self.synchronise(at, done.accesses, effects, ordering, report);
+            if effects.atomic {
+                self.track_locks(step, done, effects, prepared, report);
+            }
         }
         let wave = &mut self.waves[at];
         // Every store has an epoch of its own. A barrier or a reader can thus acquire a prefix of a wave's

@@ -40,7 +40,7 @@ fn verb(instructions: &str) -> &'static str {
 
 impl Shadow {
     /// Returns the description of a wave, given by its number, relative to the running workgroup.
-    fn wave_name(&self, step: &Step<'_>, wave: u32) -> String {
+    pub(super) fn wave_name(&self, step: &Step<'_>, wave: u32) -> String {
         let ([x, y, z], index) = self.coordinates(wave);
         match [x, y, z] == step.wave.workgroup {
             true => format!("wave {index}"),
@@ -55,7 +55,7 @@ impl Shadow {
     }
 
     /// Returns the workgroup of a wave, and the wave's index in it.
-    fn coordinates(&self, wave: u32) -> ([u32; 3], u32) {
+    pub(super) fn coordinates(&self, wave: u32) -> ([u32; 3], u32) {
         (self.groups[((wave - 1) / self.waves_per_group) as usize], (wave - 1) % self.waves_per_group)
     }
 
@@ -135,6 +135,11 @@ impl Shadow {
         report: &mut Report,
     ) -> Option<usize> {
         let Race { a, other, was_write, missing, same, narrow, copy } = *race;
+        let (group, index) = self.coordinates(other.wave);
+        let local = group == step.wave.workgroup;
+        // Only a load of a flag can have ordered the two: the wave consumes data that it has not acquired.
+        let unacquired =
+            !local && !self.shares_cluster(other.wave) && missing == Missing::Invalidate && copy.is_none();
         let (check, kind) = match (missing, was_write) {
             (Missing::Order, _) if same => (Check::Race, "same value"),
             (Missing::Order, _) => (Check::Race, "data race"),
@@ -144,13 +149,12 @@ impl Shadow {
             (Missing::WriteBackWait, _) => (Check::Race, "write-back under way"),
             (Missing::Invalidate, _) if narrow => (Check::Race, "scope too narrow"),
             (Missing::Invalidate, _) if copy.is_some() => (Check::Race, "stale cache"),
+            (Missing::Invalidate, _) if unacquired => (Check::Race, "no acquire"),
             (Missing::Invalidate, _) => (Check::Race, "cache not invalidated"),
         };
         if !report.is_new(check, kind, step.pc, Some(other.pc as u64)) {
             return None;
         }
-        let (group, index) = self.coordinates(other.wave);
-        let local = group == step.wave.workgroup;
         let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
         let name = access_name(a, self.orderings[step.index].atomic);
         let other_index = step.program.inst_at(other.pc as u64);
@@ -262,6 +266,9 @@ impl Shadow {
                             "{name} of {what} may see the bytes from before a store of {whose}: {which} may hold them since {by} loaded them at {place}"
                         )
                     }
+                    None if unacquired => format!(
+                        "{name} of {what} consumes a store of {whose} without an acquire: {which} is not invalidated after the load of the flag"
+                    ),
                     None => format!(
                         "{name} of {what} follows a store of {whose}, and {which} is not invalidated between them"
                     ),
@@ -270,6 +277,7 @@ impl Shadow {
                 let hint = match copy {
                     _ if narrow => hint,
                     Some(_) => hint,
+                    None if unacquired => hint,
                     None => format!("no wave has loaded these bytes before the store; if one does, {hint}"),
                 };
                 (message, Some(hint))
@@ -280,7 +288,7 @@ impl Shadow {
             .other(role, other_site)
             .address(a.address);
         finding.hint = hint;
-        let note = same || missing == Missing::Invalidate && copy.is_none() && !narrow;
+        let note = same || missing == Missing::Invalidate && copy.is_none() && !narrow && !unacquired;
         let finding = if note { finding.note() } else { finding };
         let number = report.add(finding);
         // A compare-and-swap can explain the race of a plain load with an atomic.
