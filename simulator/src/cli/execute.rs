@@ -23,7 +23,7 @@ pub struct Execution {
     /// Stop with a fault after this many wave-instructions
     #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
     pub max_instructions: u64,
-    /// Order of the waves of a workgroup: round-robin, reverse or random:SEED
+    /// Order of the waves of a workgroup: round-robin, reverse, random:SEED, or fine:SEED (turns of a few instructions)
     #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = parse_schedule)]
     pub schedule: Schedule,
     /// Host threads that run workgroups
@@ -60,15 +60,13 @@ pub fn parse_schedule(text: &str) -> Result<Schedule, String> {
     match text.split_once(':') {
         None if text == "round-robin" => return Ok(Schedule::RoundRobin),
         None if text == "reverse" => return Ok(Schedule::Reverse),
-        Some(("random", seed)) => {
-            return seed
-                .parse()
-                .map(Schedule::Random)
-                .map_err(|_| format!("the seed `{seed}` is not a number"));
+        Some((kind @ ("random" | "fine"), seed)) => {
+            let of = if kind == "fine" { Schedule::Fine } else { Schedule::Random };
+            return seed.parse().map(of).map_err(|_| format!("the seed `{seed}` is not a number"));
         }
         _ => {}
     }
-    Err("orders are round-robin, reverse and random:SEED".to_string())
+    Err("orders are round-robin, reverse, random:SEED and fine:SEED".to_string())
 }
 
 /// A completed run.

@@ -38,10 +38,10 @@ pub struct InputArgs {
     pub data: Option<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// Order of the waves of a workgroup: round-robin, reverse or random:SEED
+    /// Order of the waves of a workgroup: round-robin, reverse, random:SEED, or fine:SEED (turns of a few instructions)
     #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = parse_schedule)]
     pub schedule: Schedule,
-    /// Order of workgroups and waves: reverse or random:SEED, or of one of them: groups:ORDER, waves:ORDER, where ORDER
+    /// Order of workgroups and waves: reverse, random:SEED or fine:SEED (workgroups are suspended at random), or of one of them: groups:ORDER, waves:ORDER, where ORDER
     /// is also a list of numbers (repeatable)
     #[arg(long, value_name = "ORDER")]
     pub order: Vec<Choice>,

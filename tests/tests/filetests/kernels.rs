@@ -45,7 +45,7 @@ fn everywhere(path: &Path) -> Result<(), Failed> {
     let &(_, archs, reference) =
         found.ok_or("a kernel without a reference (tests/tests/filetests/kernels.rs)")?;
     let source = std::fs::read_to_string(path)?;
-    let schedules = [Schedule::RoundRobin, Schedule::Reverse, Schedule::Random(1), Schedule::Random(2)];
+    let schedules = [Schedule::RoundRobin, Schedule::Reverse, Schedule::Random(1), Schedule::Fine(2)];
     for &arch in archs {
         for &wave in arch.wave_sizes() {
             let setup = Setup { arch, wave: Some(wave), seed: 5, ..Setup::default() };

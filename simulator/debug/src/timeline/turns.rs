@@ -1,12 +1,10 @@
 //! Scheduling of the waves of the running workgroup in turns.
 
 use super::Timeline;
-use wavesim_engine::sched::order::{Schedule, splitmix64};
+use wavesim_engine::sched::order::splitmix64;
 
 /// Number of steps in a wave's turn, as in a run without the debugger.
 const TURN: u64 = 4096;
-/// The maximum of the same, if the order is random.
-const RANDOM_TURN: u64 = 64;
 
 impl Timeline<'_> {
     /// Returns the wave that runs next in the order of the launch.
@@ -15,7 +13,7 @@ impl Timeline<'_> {
         if taken < self.turn_length() && self.can_run(wave) {
             return Some(wave);
         }
-        if let Schedule::Random(seed) = self.dispatch.schedule {
+        if let Some(seed) = self.dispatch.schedule.seed() {
             let able = || (0..self.waves()).filter(|at| self.can_run(*at));
             let count = able().count() as u64;
             return able().nth((splitmix64(!seed ^ self.time) % count.max(1)) as usize);
@@ -27,17 +25,16 @@ impl Timeline<'_> {
 
     /// Returns the total number of steps of the current turn.
     pub(super) fn turn_length(&self) -> u64 {
-        match self.dispatch.schedule {
-            Schedule::Random(seed) => 1 + splitmix64(seed ^ (self.time - self.turn.1)) % RANDOM_TURN,
-            _ => TURN,
-        }
+        let schedule = self.dispatch.schedule;
+        let random = schedule.seed().map(|seed| splitmix64(seed ^ (self.time - self.turn.1)));
+        random.and_then(|random| schedule.turn(random)).unwrap_or(TURN)
     }
 
     /// Returns the first turn of a workgroup.
     pub(super) fn first_turn(&self) -> (usize, u64) {
-        match self.dispatch.schedule {
-            Schedule::Random(seed) => ((splitmix64(!seed ^ self.time) % self.waves() as u64) as usize, 0),
-            _ => (self.order[0], 0),
+        match self.dispatch.schedule.seed() {
+            Some(seed) => ((splitmix64(!seed ^ self.time) % self.waves() as u64) as usize, 0),
+            None => (self.order[0], 0),
         }
     }
 

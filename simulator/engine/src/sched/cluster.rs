@@ -70,8 +70,13 @@ impl<'a> Cluster<'a> {
     /// Runs the cluster until it ends or has executed `slice` instructions. Returns whether it has ended. If it has
     /// only one workgroup, others may then have started in its place and ended ([`Cluster::index`]).
     #[inline]
-    pub fn run(&mut self, budget: &Budget, slice: u64, followers: Followers<'_>) -> Result<bool, Box<Fault>> {
-        let followers = (self.groups.len() == 1).then_some(followers);
+    pub fn run(
+        &mut self,
+        budget: &Budget,
+        slice: u64,
+        followers: Option<Followers<'_>>,
+    ) -> Result<bool, Box<Fault>> {
+        let followers = followers.filter(|_| self.groups.len() == 1);
         let result = self.run_turns(slice, |_, group, _, slice| group.run(budget, slice, followers));
         if let [group] = &self.groups[..] {
             self.index = group.index;

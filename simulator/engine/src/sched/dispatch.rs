@@ -73,8 +73,14 @@ pub fn run_observed<O: Observer + ?Sized>(
     let mut parked: VecDeque<Cluster<'_>> = VecDeque::new();
     let mut first = dispatch.first_slice().min(OBSERVED_SLICE);
     let mut next = 0;
+    let mut preemption = dispatch.schedule.preemption();
     loop {
-        let (mut cluster, slice) = if next < total && parked.len() < resident.max(1) {
+        let mut starts = next < total && parked.len() < resident.max(1);
+        if let Some(random) = &mut preemption {
+            starts &= parked.is_empty() || random.starts();
+            random.choose(&mut parked);
+        }
+        let (mut cluster, slice) = if starts {
             let mut cluster = spare.take().unwrap_or_else(|| Cluster::new(dispatch, memory));
             cluster.start(next);
             next += 1;
@@ -85,6 +91,7 @@ pub fn run_observed<O: Observer + ?Sized>(
         } else {
             break;
         };
+        let slice = preemption.as_mut().map_or(slice, |random| random.slice());
         // An observer's time counts the instructions of the whole dispatch.
         cluster.executed = stats.instructions;
         let before = cluster.executed;
@@ -153,9 +160,15 @@ impl<'a> Work<'a> {
         let mut waiting: VecDeque<Cluster<'a>> = VecDeque::new();
         let mut first = self.dispatch.first_slice();
         let mut left = true;
+        let mut preemption = self.dispatch.schedule.preemption();
         loop {
             let mut begun = None;
-            if left && waiting.len() < resident {
+            let mut starts = left && waiting.len() < resident;
+            if let Some(random) = &mut preemption {
+                starts &= waiting.is_empty() || random.starts();
+                random.choose(&mut waiting);
+            }
+            if starts {
                 let index = self.queue.take();
                 left = index.is_some();
                 if let Some(index) = index {
@@ -172,8 +185,10 @@ impl<'a> Work<'a> {
             if self.queue.is_needless(cluster.index) {
                 continue;
             }
+            let slice = preemption.as_mut().map_or(slice, |random| random.slice());
             let before = cluster.executed;
-            let followers = Followers { queue: &self.queue, slice: first };
+            // In random turns, each workgroup has its own.
+            let followers = preemption.is_none().then_some(Followers { queue: &self.queue, slice: first });
             let result = cluster.run(&self.budget, slice, followers);
             executed += cluster.executed - before;
             self.dispatch.count_instructions(cluster.executed - before);

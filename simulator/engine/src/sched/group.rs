@@ -3,7 +3,7 @@
 
 use super::launch::{Budget, Dispatch};
 use super::next_ready::{Limits, TURN};
-use super::order::{Schedule, splitmix64};
+use super::order::splitmix64;
 pub use super::pool::Pool;
 use super::pool::Spare;
 use super::queue::{Followers, Succession, new_workgroup, zero};
@@ -25,8 +25,6 @@ use wavesim_machine::memory::Memory;
 use wavesim_machine::state::Workgroup;
 use wavesim_machine::state::barrier::CLUSTER_INDEX;
 
-/// The longest turn under a random schedule.
-const RANDOM_TURN: u64 = 64;
 /// Number of instructions taken from the dispatch's budget at a time: threads share its counter, and turns
 /// may be short.
 const ALLOWANCE: u64 = 1 << 16;
@@ -128,7 +126,7 @@ impl<'a> RunningGroup<'a> {
             slot.status = Status::Running;
             start(self.dispatch, &self.initial, &mut slot.wave, id, cluster.as_ref(), index as u32);
         }
-        if let Schedule::Random(seed) = self.dispatch.schedule {
+        if let Some(seed) = self.dispatch.schedule.seed() {
             let [x, y, z] = id.map(u64::from);
             self.random = seed ^ x ^ y << 20 ^ z << 40;
         }
@@ -174,10 +172,9 @@ impl<'a> RunningGroup<'a> {
                     continue;
                 }
                 progress = true;
-                let wanted = match self.dispatch.schedule {
-                    Schedule::Random(_) => 1 + self.next_random() % RANDOM_TURN,
-                    _ => TURN,
-                };
+                let schedule = self.dispatch.schedule;
+                let random = schedule.seed().and_then(|_| schedule.turn(self.next_random()));
+                let wanted = random.unwrap_or(TURN);
                 if self.dispatch.is_cancelled() {
                     return Err(self.interrupted(at));
                 }
@@ -375,7 +372,7 @@ impl<'a> RunningGroup<'a> {
     /// Determines the order of turns in this round.
     fn arrange(&mut self) {
         let schedule = self.dispatch.schedule;
-        if let Schedule::Random(_) = schedule {
+        if schedule.seed().is_some() {
             for last in (1..self.order.len()).rev() {
                 let other = self.next_random() % (last as u64 + 1);
                 self.order.swap(last, other as usize);

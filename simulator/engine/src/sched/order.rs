@@ -1,6 +1,7 @@
 //! The orders in which workgroups start and in which the waves of a workgroup take turns. A result that
 //! depends on the order reveals a race.
 
+use std::collections::VecDeque;
 use std::str::FromStr;
 
 /// Upper bound of the number of waves that an order can list: a workgroup has at most 32.
@@ -17,6 +18,9 @@ pub enum Schedule {
     Reverse,
     /// A new order every round, and turns of random length, derived from this seed.
     Random(u64),
+    /// As [`Schedule::Random`], with turns of a few instructions, half of them of one. Workgroups are suspended after a
+    /// random number of instructions, and others continue.
+    Fine(u64),
     /// These waves first, then the others by index.
     Chosen(WaveList),
 }
@@ -35,19 +39,76 @@ impl WaveList {
     }
 }
 
+/// The maximum length of a turn if the order is random.
+const RANDOM_TURN: u64 = 64;
+
 impl Schedule {
+    /// Returns the seed of a random order.
+    pub fn seed(&self) -> Option<u64> {
+        match self {
+            Schedule::Random(seed) | Schedule::Fine(seed) => Some(*seed),
+            Schedule::RoundRobin | Schedule::Reverse | Schedule::Chosen(_) => None,
+        }
+    }
+
+    /// Returns the number of instructions of a turn for a random number, if turns are of random length.
+    pub fn turn(&self, random: u64) -> Option<u64> {
+        match self {
+            Schedule::Random(_) => Some(1 + random % RANDOM_TURN),
+            // 1 half of the time, 2 a quarter of it, and so on up to 64.
+            Schedule::Fine(_) => Some(1 << random.trailing_zeros().min(6)),
+            Schedule::RoundRobin | Schedule::Reverse | Schedule::Chosen(_) => None,
+        }
+    }
+
+    /// Returns the random choices of [`Schedule::Fine`] for workgroups.
+    pub(super) fn preemption(&self) -> Option<Preemption> {
+        match self {
+            Schedule::Fine(seed) => Some(Preemption(!seed)),
+            _ => None,
+        }
+    }
+
     /// Writes the order of one round to `order`. A random order is left to the caller.
     pub fn arrange(&self, order: &mut [usize]) {
         let count = order.len();
         match self {
             Schedule::RoundRobin => order.iter_mut().enumerate().for_each(|(turn, at)| *at = turn),
             Schedule::Reverse => order.iter_mut().enumerate().for_each(|(turn, at)| *at = count - 1 - turn),
-            Schedule::Random(_) => {}
+            Schedule::Random(_) | Schedule::Fine(_) => {}
             Schedule::Chosen(waves) => {
                 let chosen = waves.as_slice().iter().map(|at| *at as usize).filter(|at| *at < count);
                 let others = (0..count).filter(|at| !waves.as_slice().contains(&(*at as u8)));
                 order.iter_mut().zip(chosen.chain(others)).for_each(|(slot, at)| *slot = at);
             }
+        }
+    }
+}
+
+/// The random choices of workgroups that are suspended at any instruction.
+pub(super) struct Preemption(u64);
+
+impl Preemption {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        splitmix64(self.0)
+    }
+
+    /// Returns the number of instructions that a workgroup runs: a power of two up to 256, as short as long.
+    pub fn slice(&mut self) -> u64 {
+        1 << (self.next() % 9)
+    }
+
+    /// Returns whether to start another workgroup while others are suspended.
+    pub fn starts(&mut self) -> bool {
+        self.next() & 1 == 0
+    }
+
+    /// Moves the suspended workgroup that continues to the front.
+    pub fn choose<T>(&mut self, suspended: &mut VecDeque<T>) {
+        if !suspended.is_empty() {
+            let chosen = self.next() % suspended.len() as u64;
+            suspended.swap(0, chosen as usize);
         }
     }
 }
@@ -140,10 +201,12 @@ impl FromStr for Choice {
         let (groups, waves) = match (order, order.split_once(':')) {
             ("ascending", _) => (GroupOrder::Ascending, Schedule::RoundRobin),
             ("reverse", _) => (GroupOrder::Reverse, Schedule::Reverse),
+            (_, Some(("fine", text))) => (GroupOrder::Random(seed(text)?), Schedule::Fine(seed(text)?)),
             (_, Some(("random", text))) => (GroupOrder::Random(seed(text)?), Schedule::Random(seed(text)?)),
             _ if of == "both" => {
                 return Err(
-                    "orders are ascending, reverse, random:SEED, groups:ORDER and waves:ORDER".to_string()
+                    "orders are ascending, reverse, random:SEED, fine:SEED, groups:ORDER and waves:ORDER"
+                        .to_string(),
                 );
             }
             _ => {
@@ -209,10 +272,20 @@ mod tests {
     }
 
     #[test]
+    fn half_of_the_fine_turns_are_one_instruction() {
+        let turns: Vec<u64> = (0..1000).filter_map(|n| Schedule::Fine(1).turn(splitmix64(n))).collect();
+        let short = turns.iter().filter(|turn| **turn == 1).count();
+        assert!((450..550).contains(&short), "{short}");
+        assert!(turns.iter().all(|turn| (1..=64).contains(turn)) && turns.iter().any(|turn| *turn > 8));
+    }
+
+    #[test]
     fn orders_are_parsed() {
         let choice = |text: &str| text.parse::<Choice>();
         let both = choice("random:3").unwrap();
         assert_eq!((both.groups, both.waves), (Some(GroupOrder::Random(3)), Some(Schedule::Random(3))));
+        let both = choice("fine:4").unwrap();
+        assert_eq!((both.groups, both.waves), (Some(GroupOrder::Random(4)), Some(Schedule::Fine(4))));
         let groups = choice("groups:4,1").unwrap();
         assert_eq!((groups.groups, groups.waves), (Some(GroupOrder::Chosen(vec![4, 1])), None));
         let Some(Schedule::Chosen(waves)) = choice("waves:3,0").unwrap().waves else { panic!() };
