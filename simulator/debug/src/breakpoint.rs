@@ -1,6 +1,6 @@
 //! Breakpoints and watchpoints.
 
-use super::expr::{self, Expression, Focus, Register, Scope};
+use super::expr::{self, Expression, Focus, Register, Scope, Space};
 use super::timeline::Timeline;
 use wavesim_machine::exec::effects::{Effects, File};
 use wavesim_machine::exec::program::Program;
@@ -99,6 +99,8 @@ pub enum Watched {
     Memory { address: u64, len: u64 },
     /// Bytes of LDS.
     Lds { offset: u64, len: u64 },
+    /// Bytes of the scratch of one lane.
+    Scratch { wave: usize, lane: u32, offset: u64, len: u64 },
 }
 
 /// A watchpoint: stops the run when a value changes or is read.
@@ -123,7 +125,7 @@ pub struct Watchpoint {
 }
 
 impl Watched {
-    /// Returns whether the value differs from `last` after a step of the workgroup `group`. Registers and LDS
+    /// Returns whether the value differs from `last` after a step of the workgroup `group`. Registers, LDS and scratch
     /// are not compared across a switch of workgroups.
     pub fn has_changed(&self, timeline: &Timeline<'_>, group: u64, last: &[u8]) -> bool {
         let comparable = matches!(self, Watched::Memory { .. }) || !timeline.has_switched(group);
@@ -143,6 +145,13 @@ impl Watched {
                 let lds = &timeline.group.lds;
                 let end = offset.saturating_add(*len).min(lds.len() as u64);
                 lds.get(*offset as usize..end as usize).unwrap_or(&[]).to_vec()
+            }
+            Watched::Scratch { wave, lane, offset, len } => {
+                let focus = Focus { wave: *wave, lane: *lane };
+                let mut bytes = vec![0; *len as usize];
+                // The watchpoint was set within the lane's scratch.
+                let _ = Space::Scratch.read(timeline, focus, *offset, &mut bytes);
+                bytes
             }
             Watched::Register { wave, register, lane } => {
                 let w = timeline.wave(*wave);
@@ -183,15 +192,26 @@ impl Watched {
             })
     }
 
-    /// Returns whether one of these accesses reads the bytes.
-    pub fn is_read_in(&self, accesses: &[memory::Access]) -> bool {
+    /// Returns whether one of these accesses of a wave reads the bytes.
+    pub fn is_read_in(&self, accesses: &[memory::Access], wave: usize) -> bool {
         let (place, start, len) = match *self {
             Watched::Memory { address, len } => (memory::Place::Global, address, len),
             Watched::Lds { offset, len } => (memory::Place::Lds, offset, len),
+            Watched::Scratch { wave: own, .. } if own != wave => return false,
+            Watched::Scratch { offset, len, .. } => (memory::Place::Scratch, offset, len),
             Watched::Register { .. } => return false,
         };
+        // Accesses to scratch are those of single lanes.
+        let other = |a: &memory::Access| match *self {
+            Watched::Scratch { lane, .. } => a.lane.is_some_and(|of| u32::from(of) != lane),
+            _ => false,
+        };
         accesses.iter().any(|a| {
-            !a.write && a.place == place && a.address < start + len && start < a.address + a.len_bytes()
+            !other(a)
+                && !a.write
+                && a.place == place
+                && a.address < start + len
+                && start < a.address + a.len_bytes()
         })
     }
 }

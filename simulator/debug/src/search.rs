@@ -217,7 +217,7 @@ impl Search for ChangeSearch {
             return false;
         }
         let changed = self.watch.target.has_changed(timeline, self.group, &self.watch.last);
-        let read = self.read || self.watch.target.is_read_in(timeline.accesses());
+        let read = self.read || self.watch.target.is_read_in(timeline.accesses(), wave);
         let stops = match self.watch.access {
             Access::Change => changed,
             Access::Read => read,

@@ -102,6 +102,7 @@ impl StopPoints {
         let (file, first, count) = match *what {
             Watched::Memory { address, len } => return self.watched.push((Place::Global, address, len)),
             Watched::Lds { offset, len } => return self.watched.push((Place::Lds, offset, len)),
+            Watched::Scratch { offset, len, .. } => return self.watched.push((Place::Scratch, offset, len)),
             Watched::Register { register, .. } => match register {
                 Register::Sgpr(first, count) => (File::Sgpr, first, count),
                 Register::Vgpr(first, count) => (File::Vgpr, first, count),

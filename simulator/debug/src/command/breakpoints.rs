@@ -94,11 +94,15 @@ impl Debugger<'_> {
             Value::Int(v) => u64::try_from(v).map_err(|_| format!("{v} is not an address")),
             Value::Float(_) => Err("expected an integer".to_string()),
         };
-        for (word, lds) in [("mem ", false), ("lds ", true)] {
+        for (word, space) in [("mem ", Space::Global), ("lds ", Space::Lds), ("scratch ", Space::Scratch)] {
             if let Some(rest) = text.strip_prefix(word) {
                 let (address, len) = rest.trim().rsplit_once(' ').unwrap_or((rest, "4"));
                 let (at, len) = (int(address)?, int(len)?.clamp(1, 1 << 20));
-                return if lds { self.watched_lds(at, len) } else { self.watched_memory(at, len) };
+                return match space {
+                    Space::Global => self.watched_memory(at, len),
+                    Space::Lds => self.watched_lds(at, len),
+                    Space::Scratch => self.watched_scratch(at, len),
+                };
             }
         }
         let wave = self.focus.wave;
@@ -118,13 +122,13 @@ impl Debugger<'_> {
             return match object.memory() {
                 Some((Space::Global, address, len)) => self.watched_memory(address, len.max(1)),
                 Some((Space::Lds, offset, len)) => self.watched_lds(offset, len.max(1)),
-                Some((Space::Scratch, ..)) => Err(format!("`{text}` is in scratch, which cannot be watched")),
+                Some((Space::Scratch, offset, len)) => self.watched_scratch(offset, len.max(1)),
                 None => Err(format!("`{text}` is in a register now: watch that (`info locals`, `p`)")),
             };
         }
         let (name, index) = text.strip_suffix(']').and_then(|t| t.rsplit_once('[')).ok_or_else(|| {
             format!(
-                "cannot watch `{text}`: expected a register, NAME[i], mem ADDRESS BYTES or lds OFFSET BYTES"
+                "cannot watch `{text}`: expected a register, NAME[i], mem ADDRESS BYTES, lds OFFSET BYTES or scratch OFFSET BYTES"
             )
         })?;
         let at = int(index)?;
@@ -138,6 +142,7 @@ impl Debugger<'_> {
         match name {
             "lds" => return self.watched_lds(at, 4),
             "mem" => return self.watched_memory(at, 4),
+            "scratch" => return self.watched_scratch(at, 4),
             _ => {}
         }
         let buffer =
@@ -155,6 +160,12 @@ impl Debugger<'_> {
             Some(end) if end <= size => Ok(Watched::Lds { offset, len }),
             _ => Err(format!("the workgroup has {size} bytes of LDS")),
         }
+    }
+
+    /// Bytes of the scratch of the selected lane.
+    fn watched_scratch(&self, offset: u64, len: u64) -> Result<Watched, String> {
+        Space::Scratch.range(&self.timeline, self.focus, offset, len as usize)?;
+        Ok(Watched::Scratch { wave: self.focus.wave, lane: self.focus.lane, offset, len })
     }
 
     fn watched_memory(&self, address: u64, len: u64) -> Result<Watched, String> {

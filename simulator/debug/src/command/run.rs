@@ -217,7 +217,7 @@ impl Debugger<'_> {
             let now = watch.target.read(&self.timeline);
             let changed = watch.target.has_changed(&self.timeline, group, &watch.last);
             let read = *read_register
-                || watch.access != Access::Change && watch.target.is_read_in(self.timeline.accesses());
+                || watch.access != Access::Change && watch.target.is_read_in(self.timeline.accesses(), wave);
             let what = match watch.access {
                 Access::Change | Access::Any if changed => "changed",
                 Access::Read | Access::Any if read => "was read",

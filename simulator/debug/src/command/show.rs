@@ -57,7 +57,7 @@ impl Debugger<'_> {
                         Access::Any => "awatch",
                     };
                     let _ = write!(out, "{}: {kind} {}", w.number, w.text);
-                    if let Watched::Register { wave, .. } = w.target {
+                    if let Watched::Register { wave, .. } | Watched::Scratch { wave, .. } = w.target {
                         let _ = write!(out, ", wave {wave}");
                     }
                     let _ = writeln!(out, ", hit {} {times}", w.hits);
