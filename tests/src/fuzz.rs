@@ -136,7 +136,7 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
     };
     group.start(0);
     group.slots.iter_mut().for_each(|slot| fill(&mut slot.wave));
-    let _ = group.run(&Budget::new(limit), u64::MAX).map_err(|fault| fault.to_string());
+    let _ = group.run(&Budget::new(limit), u64::MAX, None).map_err(|fault| fault.to_string());
     let Ok(mut checker) = Checker::new(&prepared, &Check::DEFAULT) else { return 0 };
     let (_, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut checker);
     let fault = result.err();

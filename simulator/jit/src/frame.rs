@@ -475,9 +475,9 @@ unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
             return None;
         }
         let entered_at = program.index_of(next);
-        let place = (&(*(*frame).entries)).get(entered_at)?;
-        let (code, entry) = place.usable_code()?;
-        if !place.has_msbs((*(*frame).wave.wave()).mode & (*frame).tracked_mode) {
+        let slot = (&(*(*frame).entries)).get(entered_at)?;
+        let (code, entry) = slot.usable_code()?;
+        if !slot.has_msbs((*(*frame).wave.wave()).mode & (*frame).tracked_mode) {
             return None;
         }
         if (*frame).tracked_mode != 0 {

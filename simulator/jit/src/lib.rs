@@ -434,13 +434,13 @@ unsafe impl Compiled for Jit {
         }
         let first = program.index_of(cx.op);
         let table = self.0.table(mode);
-        let Some(place) = table.entries.get(first) else { return EnterResult::NoCode };
-        let mut found = place.code();
+        let Some(slot) = table.entries.get(first) else { return EnterResult::NoCode };
+        let mut found = slot.code();
         if found.is_none() {
             self.request(mode, first as u32);
-            found = place.code();
+            found = slot.code();
         }
-        let Some((code, entry)) = found.filter(|_| place.has_msbs(mode.msbs())) else {
+        let Some((code, entry)) = found.filter(|_| slot.has_msbs(mode.msbs())) else {
             return EnterResult::NoCode;
         };
         let start =

@@ -4,7 +4,7 @@
 mod check;
 mod statement;
 
-pub use check::{Place, check, check_value, check_values};
+pub use check::{Region, check, check_value, check_values};
 pub use statement::{StatementLowering, WaveState, recognise_statement};
 
 use crate::wide_sums;

@@ -5,7 +5,7 @@
 use crate::access::addresses::scale_supported;
 use crate::access::{multi_store, scratch, subword};
 use crate::lanes::{cross_lane, output};
-use crate::lowering::{PacketBuiltin, Place, Why, check, check_value, check_values};
+use crate::lowering::{PacketBuiltin, Region, Why, check, check_value, check_values};
 use crate::mode::reads_only_ieee_bit;
 use crate::scalar::unroll;
 use crate::selected::{Access, MultiStore, Scratch, Selected, Selection, Selections, Subword};
@@ -17,7 +17,7 @@ use isa_spec::pcode::ir::{Control, Space, State};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use wavesim_machine::exec::machine_ops::does_nothing;
-use wavesim_machine::exec::op::{Ext, Op, Place as OperandPlace, Variant};
+use wavesim_machine::exec::op::{Ext, Op, Place, Variant};
 use wavesim_machine::isa::{self, OPERATIONS};
 use wavesim_machine::state::wave::STAGE;
 
@@ -202,7 +202,7 @@ fn scalar(once: &Once, fast: &Fast) -> Result<OperationCode, Why> {
         if once.changes_mode {
             return Err(Why("a write of MODE"));
         }
-        check(&once.body, Place::Wave)?;
+        check(&once.body, Region::Wave)?;
         if !unroll::is_supported(&once.body) {
             return Err(Why("a loop or an array that cannot be unrolled"));
         }
@@ -268,7 +268,7 @@ fn check_step(step: &Step, half: bool) -> Result<(), Why> {
         Step::Simd { builtin, ty, calls, lanes } => {
             let found = PacketBuiltin::of(*builtin, *ty)?;
             check_loop(lanes, half)?;
-            calls.iter().flatten().try_for_each(|value| check_value(value, Place::Lane))?;
+            calls.iter().flatten().try_for_each(|value| check_value(value, Region::Lane))?;
             let args = if found == PacketBuiltin::SelectBytes { 3 } else { 1 };
             match calls.iter().all(|call| call.len() == args) {
                 true => Ok(()),
@@ -293,7 +293,7 @@ fn check_loop(lanes: &LaneLoop, half: bool) -> Result<(), Why> {
     if !lanes.reads.iter().all(|read| read.width <= 64) {
         return Err(Why("a source of more than two registers"));
     }
-    check(&lanes.body, Place::Lane)?;
+    check(&lanes.body, Region::Lane)?;
     if !reads_only_ieee_bit(&lanes.body) {
         return Err(Why("a read of MODE"));
     }
@@ -316,7 +316,7 @@ fn lane_operands(op: &Op, ext: &Ext, lanes: &Lanes, handlers: &Handlers) -> Resu
     if op.flags & Op::SCALAR_DEST != 0 && handlers.result_dwords() > 0 {
         return Err(Why("a scalar destination"));
     }
-    if lanes.steps.contains(&Step::ReadMask) && !matches!(op.src[3].place(), OperandPlace::Scalar(_)) {
+    if lanes.steps.contains(&Step::ReadMask) && !matches!(op.src[3].place(), Place::Scalar(_)) {
         return Err(Why("a mask that is not a scalar register"));
     }
     let fits = |step: &Step| match step {
@@ -341,7 +341,7 @@ fn lane_operands(op: &Op, ext: &Ext, lanes: &Lanes, handlers: &Handlers) -> Resu
 /// Returns whether DPP can be applied to the first source, which has `dwords` registers.
 fn dpp_supported(op: &Op, ext: &Ext, dwords: u32) -> bool {
     let whole = dwords == if ext.sign_at[0] == 63 { 2 } else { 1 };
-    whole && matches!(op.src[0].place(), OperandPlace::Vector(first) if first + dwords as usize <= STAGE)
+    whole && matches!(op.src[0].place(), Place::Vector(first) if first + dwords as usize <= STAGE)
 }
 
 /// Returns whether all saturating operations of a body can be compiled.
@@ -358,7 +358,7 @@ fn subword_supported(subword: &Subword) -> bool {
     subword.space == space
         && addresses_supported(&subword.block)
         && scale_supported(&subword.block, subword.bytes)
-        && check_values(&subword.lanes.body, Place::Access).is_ok()
+        && check_values(&subword.lanes.body, Region::Access).is_ok()
 }
 
 /// Returns whether the access moves whole registers of all lanes.
@@ -372,7 +372,7 @@ fn block_supported(lanes: &Lanes, block: &Block) -> bool {
 }
 
 fn addresses_supported(block: &Block) -> bool {
-    let fine = |values: &[Value]| values.iter().all(|v| check_value(v, Place::Wave).is_ok());
+    let fine = |values: &[Value]| values.iter().all(|v| check_value(v, Region::Wave).is_ok());
     match block {
         Block::Global { base, unless, address64, dwords, .. } => {
             let terms = [Some(&base[..]), address64.as_deref(), unless.as_ref().map(std::slice::from_ref)];

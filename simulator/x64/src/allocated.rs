@@ -39,7 +39,7 @@ impl<'a> Allocated<'a> {
     }
 
     /// Returns a value's location as text.
-    pub fn place(&self, v: V) -> String {
+    pub fn location_text(&self, v: V) -> String {
         match (self.location(v), self.function.class(v)) {
             (Location::Unused, _) => "unused".into(),
             (Location::Register(register), Class::Int) => {
@@ -52,7 +52,7 @@ impl<'a> Allocated<'a> {
             (Location::Slot(n), Class::Vec) => format!("vslot{n}"),
             (Location::Const(bits), _) => format!("{bits:#x}"),
             (Location::VecConst(n), _) => format!("c{n}"),
-            (Location::Folded(Mem { base, disp }), _) => format!("[{} + {disp}]", self.place(base)),
+            (Location::Folded(Mem { base, disp }), _) => format!("[{} + {disp}]", self.location_text(base)),
         }
     }
 

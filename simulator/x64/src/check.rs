@@ -343,7 +343,11 @@ impl<'a> Checker<'a> {
                 {
                     error(&|| {
                         let name = self.name(v);
-                        format!("{name} is read from {}, which holds {}", self.code.place(v), held(at))
+                        format!(
+                            "{name} is read from {}, which holds {}",
+                            self.code.location_text(v),
+                            held(at)
+                        )
                     });
                 }
             }

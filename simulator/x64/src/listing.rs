@@ -85,15 +85,15 @@ fn write_allocated(out: &mut String, code: &Allocated<'_>) {
     if !saved.is_empty() {
         lines.push(format!("; saves {}", saved.join(", ")));
     }
-    let place = |v: V| format!("{}@{}", value_name(function, v), code.place(v));
-    let params: Vec<String> = function.params.iter().map(|v| place(*v)).collect();
+    let named = |v: V| format!("{}@{}", value_name(function, v), code.location_text(v));
+    let params: Vec<String> = function.params.iter().map(|v| named(*v)).collect();
     lines.push(format!("function({})", params.join(", ")));
     let mut shared = code.shared.iter().peekable();
     let mut cold_calls = code.cold_calls.iter();
     for (i, inst) in function.insts.iter().enumerate().filter(|&(i, _)| code.live.keep[i]) {
         let current = shared.peek().filter(|shared| shared.first <= i).copied();
         if let Some(shared) = current.filter(|shared| shared.first == i) {
-            lines.push(format!("    ; {} = {}", register(Class::Vec, X14), place(shared.vector.v)));
+            lines.push(format!("    ; {} = {}", register(Class::Vec, X14), named(shared.vector.v)));
         }
         if let Inst::ColdCall { .. } = inst
             && let Some((_, saved)) = cold_calls.next()
@@ -114,7 +114,7 @@ fn write_allocated(out: &mut String, code: &Allocated<'_>) {
             {
                 format!("{}@{}", value_name(function, v), register(Class::Vec, X14))
             } else {
-                place(v)
+                named(v)
             }
         });
         // Rematerialised values need no instruction.

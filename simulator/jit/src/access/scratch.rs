@@ -6,7 +6,7 @@
 use crate::arith::builder::{Bug, PacketPosition, R};
 use crate::arith::val::Val;
 use crate::frame::{cache_resources, check_resources, frame_offset};
-use crate::lowering::{Place as EmissionPlace, check_value, check_values};
+use crate::lowering::{Region, check_value, check_values};
 use crate::selected::Scratch;
 use crate::state::emitter::Emitter;
 use crate::state::env::Env;
@@ -97,7 +97,7 @@ fn is_copy(body: &[Stmt], store: bool, bytes: usize) -> bool {
 fn is_supported(found: &Scratch) -> bool {
     // The address code is also emitted outside of loops over lanes.
     let of_wave = |v: &Value| !matches!(v.kind, ValueKind::State(_) | ValueKind::LaneBit(_));
-    let lane = EmissionPlace::Lane;
+    let lane = Region::Lane;
     let sets = found.address_code.body.iter().take_while(|stmt| matches!(stmt, Stmt::Set(Var::Local(_), _)));
     let sets: Vec<Stmt> = sets.cloned().collect();
     let ends = matches!(
@@ -114,7 +114,7 @@ fn is_supported(found: &Scratch) -> bool {
     // Wide values that are only moved are not lowered.
     let own = found.copy || {
         let set = |s: &Stmt| matches!(s, Stmt::Set(..) | Stmt::SetStored { .. });
-        found.lanes.body.iter().all(set) && check_values(&found.lanes.body, EmissionPlace::Access).is_ok()
+        found.lanes.body.iter().all(set) && check_values(&found.lanes.body, Region::Access).is_ok()
     };
     let word = |read: &Read| read.width <= 32 || found.copy && read.role == Role::Data;
     before && own && stores == found.store as usize && found.address_code.reads.iter().all(word)

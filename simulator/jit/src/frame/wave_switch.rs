@@ -276,10 +276,10 @@ unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> 
         let (pc, wave64) = ((*wave).pc, (*wave).halves() == 2);
         let program = &*(*frame).program;
         let next = program.op_at(pc)?;
-        let place = (&(*(*frame).entries)).get(program.index_of(next))?;
-        let (code, entry) = place.usable_code()?;
+        let slot = (&(*(*frame).entries)).get(program.index_of(next))?;
+        let (code, entry) = slot.usable_code()?;
         let tracked = (*frame).tracked_mode;
-        if !place.has_msbs((*wave).mode & tracked) {
+        if !slot.has_msbs((*wave).mode & tracked) {
             return None;
         }
         let same_mode = (*wave).mode == (*frame).wave_mode && wave64 == (*frame).mode.wave64;

@@ -7,7 +7,7 @@ use isa_lower::visit::{each_in, each_stmt, each_value};
 
 /// Where code is emitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Region {
     /// In loops over packets of lanes.
     Lane,
     /// Around a load or store of each lane.
@@ -16,41 +16,41 @@ pub enum Place {
     Wave,
 }
 
-fn admits(place: Place, scope: Scope) -> Result<(), Why> {
-    match (scope, place) {
+fn admits(region: Region, scope: Scope) -> Result<(), Why> {
+    match (scope, region) {
         (Scope::Any, _)
-        | (Scope::Lane, Place::Lane | Place::Access)
-        | (Scope::Wave, Place::Wave)
-        | (Scope::Access, Place::Access) => Ok(()),
-        (Scope::Lane, Place::Wave) => Err(Why("lane arithmetic of scalar operands")),
+        | (Scope::Lane, Region::Lane | Region::Access)
+        | (Scope::Wave, Region::Wave)
+        | (Scope::Access, Region::Access) => Ok(()),
+        (Scope::Lane, Region::Wave) => Err(Why("lane arithmetic of scalar operands")),
         (Scope::Wave, _) => Err(Why("state of the wave in a lane")),
         (Scope::Access, _) => Err(Why("an access to memory")),
     }
 }
 
 /// Checks a value and all values in it.
-pub fn check_value(value: &Value, place: Place) -> Result<(), Why> {
+pub fn check_value(value: &Value, region: Region) -> Result<(), Why> {
     let mut checked = Ok(());
     each_in(value, &mut |v| {
-        checked = checked.and_then(|()| recognise(v)).and_then(|(_, scope)| admits(place, scope));
+        checked = checked.and_then(|()| recognise(v)).and_then(|(_, scope)| admits(region, scope));
     });
     checked
 }
 
 /// Checks all values of some statements, at any depth.
-pub fn check_values(list: &[Stmt], place: Place) -> Result<(), Why> {
+pub fn check_values(list: &[Stmt], region: Region) -> Result<(), Why> {
     let mut checked = Ok(());
     each_value(list, &mut |v| {
-        checked = checked.and_then(|()| recognise(v)).and_then(|(_, scope)| admits(place, scope));
+        checked = checked.and_then(|()| recognise(v)).and_then(|(_, scope)| admits(region, scope));
     });
     checked
 }
 
 /// Checks statements and their values, at any depth.
-pub fn check(list: &[Stmt], place: Place) -> Result<(), Why> {
+pub fn check(list: &[Stmt], region: Region) -> Result<(), Why> {
     let mut checked = Ok(());
     each_stmt(list, &mut |s| {
-        checked = checked.and_then(|()| recognise_statement(s)).and_then(|(_, scope)| admits(place, scope));
+        checked = checked.and_then(|()| recognise_statement(s)).and_then(|(_, scope)| admits(region, scope));
     });
-    checked.and_then(|()| check_values(list, place))
+    checked.and_then(|()| check_values(list, region))
 }
