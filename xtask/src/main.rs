@@ -5,6 +5,7 @@ mod launch_overhead;
 mod leaks;
 mod memory_errors;
 mod mutants;
+mod programs;
 mod shell;
 mod test_dap;
 mod test_hip;
@@ -30,6 +31,7 @@ enum Task {
     Leaks(leaks::Args),
     MemoryErrors(memory_errors::Args),
     Mutants(mutants::Args),
+    Programs(programs::Args),
     TestDap(test_dap::Args),
     TestHip(test_hip::Args),
     TestPython(test_python::Args),
@@ -73,6 +75,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Leaks(args) => leaks::run(&args),
         Task::MemoryErrors(args) => memory_errors::run(&args),
         Task::Mutants(args) => mutants::run(&args),
+        Task::Programs(args) => programs::run(&args),
         Task::TestDap(args) => test_dap::run(&args),
         Task::TestHip(args) => test_hip::run(&args),
         Task::TestPython(args) => test_python::run(&args),

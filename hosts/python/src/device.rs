@@ -191,7 +191,9 @@ impl Device {
             "pages" => Bounds::Pages,
             "trust" => Bounds::Trust,
             other => {
-                return Err(error(format!("`{other}` is not a bound; bounds are exact, words, pages, trust")));
+                return Err(error(format!(
+                    "`{other}` is not a bound; bounds are exact, words, pages, trust"
+                )));
             }
         };
         // SAFETY: as in `memory`; the documentation states the requirements for callers.

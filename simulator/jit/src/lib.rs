@@ -452,7 +452,7 @@ unsafe impl Compiled for Jit {
         {
             panic!("compiled code relies on a false fact: {violation}");
         }
-        if place.count_visit(ended.executed) && self.0.threshold > 0 {
+        if slot.count_visit(ended.executed) && self.0.threshold > 0 {
             table.heat[first].store(RESTING, Ordering::Relaxed);
             self.0.rests.fetch_add(1, Ordering::Relaxed);
         }

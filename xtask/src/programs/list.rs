@@ -1,0 +1,221 @@
+//! The programs, as data: what to fetch, and what to run.
+
+use super::outcome::{self, Count};
+
+/// A program.
+pub struct Program {
+    pub name: &'static str,
+    /// Packages of Debian.
+    pub packages: &'static [&'static str],
+    /// Packages of PyPI.
+    pub python: &'static [&'static str],
+    /// Whether it compiles kernels while it runs.
+    pub compiles: bool,
+    /// A project's checkout and the folder in it that has the tests, which become `/opt/PROJECT`.
+    pub source: Option<(&'static str, &'static str)>,
+    /// Variables of the environment.
+    pub environment: &'static [(&'static str, &'static str)],
+    pub runs: &'static [Run],
+}
+
+/// One command of a program.
+pub struct Run {
+    pub name: &'static str,
+    pub command: &'static [&'static str],
+    /// Whether it belongs to the bounded sample.
+    pub sample: bool,
+    /// Time limit in seconds, several times what the run took on two cores.
+    pub seconds: u32,
+    pub count: Count,
+}
+
+const fn run(name: &'static str, seconds: u32, count: Count, command: &'static [&'static str]) -> Run {
+    Run { name, command, sample: true, seconds, count }
+}
+
+const fn long(name: &'static str, seconds: u32, count: Count, command: &'static [&'static str]) -> Run {
+    Run { name, command, sample: false, seconds, count }
+}
+
+const PROGRAM: Program = Program {
+    name: "",
+    packages: &[],
+    python: &[],
+    compiles: false,
+    source: None,
+    environment: &[],
+    runs: &[],
+};
+
+macro_rules! ggml {
+    ($($operators:literal),*) => {
+        &["/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/test-backend-ops", "test", "-b", "ROCm0", $("-o", $operators),*]
+    };
+}
+
+macro_rules! rocm {
+    ($package:literal, $program:literal $(, $argument:literal)*) => {
+        &[concat!("/usr/libexec/rocm/", $package, "/", $program) $(, $argument)*]
+    };
+}
+
+macro_rules! cupy {
+    ($($tests:literal),*) => {
+        &["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=/opt/cupy", $($tests),*]
+    };
+}
+
+/// Kernels that CuPy compiles, and those of rocBLAS, hipCUB, rocRAND and rocFFT, compared with NumPy.
+const CUPY: &str = "
+import cupy, numpy
+x, y = cupy.arange(1000, dtype=cupy.float32), numpy.arange(1000, dtype=numpy.float32)
+near = lambda a, b: numpy.testing.assert_allclose(cupy.asnumpy(a), b, rtol=1e-4, atol=1e-3)
+near((x * 2 + 1).sum(), (y * 2 + 1).sum())
+near(x.reshape(10, 100) @ x.reshape(100, 10), y.reshape(10, 100) @ y.reshape(100, 10))
+near(cupy.sort(x[::-1]), y)
+near(cupy.fft.fft(x[:8]), numpy.fft.fft(y[:8]))
+assert 0 < cupy.random.rand(1000).mean() < 1
+print('equal to NumPy')
+";
+
+/// All programs.
+pub const PROGRAMS: &[Program] = &[
+    Program {
+        name: "llama.cpp",
+        packages: &["llama.cpp-tests", "llama.cpp-tools", "libggml0-backend-hip"],
+        runs: &[
+            run(
+                "binary operators",
+                300,
+                outcome::ggml,
+                ggml!["ADD,ADD1,SUB,SCALE,CPY,NORM,RMS_NORM,L2_NORM,GROUP_NORM"],
+            ),
+            run(
+                "unary operators",
+                120,
+                outcome::ggml,
+                ggml!["ABS,SGN,NEG,STEP,TANH,ELU,RELU,SIGMOID,GELU,SILU,EXP,GLU"],
+            ),
+            run(
+                "attention",
+                300,
+                outcome::ggml,
+                ggml!["SOFT_MAX,DIAG_MASK_INF,ARGSORT,ARGMAX,SUM_ROWS,MEAN"],
+            ),
+            long("all operators", 14400, outcome::ggml, ggml![]),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        name: "rocrand",
+        packages: &["librocrand1-tests"],
+        runs: &[
+            run("graphs", 120, outcome::gtest, rocm!["librocrand1-tests", "test_rocrand_hipgraphs"]),
+            run("uniform", 120, outcome::gtest, rocm!["librocrand1-tests", "test_rocrand_generate_uniform"]),
+            run("normal", 300, outcome::gtest, rocm!["librocrand1-tests", "test_rocrand_generate_normal"]),
+            run(
+                "sobol32 kernels",
+                300,
+                outcome::gtest,
+                rocm!["librocrand1-tests", "test_rocrand_kernel_sobol32"],
+            ),
+            long("C++ interface", 7200, outcome::gtest, rocm!["librocrand1-tests", "test_rocrand_cpp_basic"]),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        name: "rocsolver",
+        packages: &["librocsolver0-tests"],
+        runs: &[
+            run(
+                "LACGV",
+                120,
+                outcome::gtest,
+                rocm!["librocsolver0-tests", "rocsolver-test", "--gtest_filter=checkin_lapack*LACGV*"],
+            ),
+            run(
+                "POTF2",
+                600,
+                outcome::gtest,
+                rocm!["librocsolver0-tests", "rocsolver-test", "--gtest_filter=checkin_lapack*POTF2*"],
+            ),
+            run(
+                "GETF2",
+                600,
+                outcome::gtest,
+                rocm!["librocsolver0-tests", "rocsolver-test", "--gtest_filter=checkin_lapack*GETF2_NPVT*"],
+            ),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        name: "rocsparse",
+        packages: &["librocsparse1-tests"],
+        runs: &[run(
+            "axpyi",
+            900,
+            outcome::gtest,
+            rocm!["librocsparse1-tests", "rocsparse-test", "--gtest_filter=*quick*axpyi*"],
+        )],
+        ..PROGRAM
+    },
+    Program {
+        name: "rocblas",
+        packages: &["librocblas4-tests"],
+        runs: &[long(
+            "scal",
+            1800,
+            outcome::gtest,
+            rocm!["librocblas4-tests", "rocblas-test", "--gtest_filter=*quick*scal*"],
+        )],
+        ..PROGRAM
+    },
+    Program {
+        name: "cupy",
+        packages: &[
+            "librocblas4",
+            "libhipblas2",
+            "librocfft0",
+            "libhipfft0",
+            "librocrand1",
+            "libhiprand1",
+            "librocsolver0",
+            "python3",
+        ],
+        python: &["cupy-rocm-7-0==14.2.0", "pytest"],
+        compiles: true,
+        source: Some(("cupy", "tests")),
+        runs: &[
+            run("a few functions", 300, outcome::exit, &["/usr/bin/python3", "-c", CUPY]),
+            long(
+                "creation",
+                1800,
+                outcome::pytest,
+                cupy!["/opt/cupy/cupy_tests/creation_tests/test_basic.py"],
+            ),
+            long("math", 14400, outcome::pytest, cupy!["/opt/cupy/cupy_tests/math_tests"]),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        name: "clinfo",
+        packages: &["clinfo"],
+        compiles: true,
+        runs: &[run("clinfo", 60, outcome::exit, &["/usr/bin/clinfo"])],
+        ..PROGRAM
+    },
+    Program {
+        name: "clpeak",
+        packages: &["clpeak"],
+        compiles: true,
+        runs: &[run("latency", 300, outcome::exit, &["/usr/bin/clpeak", "--kernel-latency"])],
+        ..PROGRAM
+    },
+    Program {
+        name: "hashcat",
+        packages: &["hashcat"],
+        compiles: true,
+        runs: &[run("MD5", 900, outcome::hashcat, &["/usr/bin/hashcat", "-b", "-m", "0", "--force"])],
+        ..PROGRAM
+    },
+];

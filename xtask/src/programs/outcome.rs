@@ -1,0 +1,126 @@
+//! What the output of a test program says about its tests.
+
+/// The tests of one run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Number of tests that have passed.
+    pub passed: usize,
+    /// Number of tests that have failed.
+    pub failed: usize,
+    /// Number of tests that do not apply, as the program says.
+    pub skipped: usize,
+    /// Whether the program ended with an error that its tests do not explain.
+    pub crashed: bool,
+    /// The first failure, or another remark.
+    pub remark: String,
+}
+
+/// Reads the output of a program: text, and whether it exited successfully.
+pub type Count = fn(&str, bool) -> Outcome;
+
+/// Without the escapes of colours.
+fn plain(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        out += before;
+        rest = after.split_once('m').map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
+fn number_before(text: &str, word: &str) -> Option<usize> {
+    text.split_once(word)?.0.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+impl Outcome {
+    fn fail(&mut self, name: &str) {
+        self.failed += 1;
+        if self.remark.is_empty() {
+            self.remark = name.trim().chars().take(100).collect();
+        }
+    }
+
+    fn ended(mut self, success: bool) -> Outcome {
+        self.crashed = !success && self.failed == 0;
+        if self.crashed && self.remark.is_empty() {
+            self.remark = "ended with an error".to_string();
+        }
+        self
+    }
+}
+
+/// GoogleTest: `[       OK ] name`, `[  FAILED  ] name (12 ms)`, `[  SKIPPED ] name`.
+pub fn gtest(text: &str, success: bool) -> Outcome {
+    let mut outcome = Outcome::default();
+    for line in text.lines().map(plain) {
+        if line.starts_with("[       OK ]") {
+            outcome.passed += 1;
+        } else if line.starts_with("[  SKIPPED ]") && line.ends_with(" ms)") {
+            outcome.skipped += 1;
+        } else if let Some(name) = line.strip_prefix("[  FAILED  ]").filter(|rest| rest.ends_with(" ms)")) {
+            outcome.fail(name);
+        }
+    }
+    outcome.ended(success)
+}
+
+/// `test-backend-ops` of llama.cpp: `  ADD(…): OK`, `FAIL`, `not supported [ROCm0]`.
+pub fn ggml(text: &str, success: bool) -> Outcome {
+    let mut outcome = Outcome::default();
+    for line in text.lines().map(plain) {
+        let Some((name, result)) = line.rsplit_once("): ").filter(|_| line.starts_with("  ")) else {
+            continue;
+        };
+        if result.ends_with("OK") {
+            outcome.passed += 1;
+        } else if result.contains("not supported") {
+            outcome.skipped += 1;
+        } else if result.contains("FAIL") {
+            outcome.fail(name);
+        }
+    }
+    outcome.ended(success)
+}
+
+/// pytest's last line: `2 failed, 10 passed, 3 skipped in 4.5s`.
+pub fn pytest(text: &str, success: bool) -> Outcome {
+    let lines: Vec<String> = text.lines().map(plain).collect();
+    let last = lines
+        .iter()
+        .rev()
+        .find(|line| line.contains(" in ") && line.contains("passed") || line.contains(" failed"));
+    let last = last.map(String::as_str).unwrap_or_default();
+    let count = |word| number_before(last, word).unwrap_or(0);
+    let first = lines.iter().find(|line| line.starts_with("FAILED ") || line.starts_with("ERROR "));
+    Outcome {
+        passed: count(" passed"),
+        failed: count(" failed") + count(" error"),
+        skipped: count(" skipped") + count(" xfailed"),
+        crashed: false,
+        remark: first.map(|line| line.chars().take(100).collect()).unwrap_or_default(),
+    }
+    .ended(success)
+}
+
+/// A program without tests of its own, which exits successfully; the remark is its last line.
+pub fn exit(text: &str, success: bool) -> Outcome {
+    let last = text.lines().map(plain).filter(|line| !line.trim().is_empty()).next_back().unwrap_or_default();
+    let remark = last.trim().chars().take(100).collect();
+    Outcome { passed: success.into(), failed: (!success).into(), remark, ..Outcome::default() }
+}
+
+/// hashcat's benchmark: `Speed.#01........:   1234 H/s`, after a self-test of each mode.
+pub fn hashcat(text: &str, success: bool) -> Outcome {
+    let mut outcome = Outcome::default();
+    for line in text.lines() {
+        if line.starts_with("Speed.#") {
+            outcome.passed += 1;
+        } else if line.contains("self-test failed")
+            || line.contains("Kernel ./OpenCL") && line.contains("fail")
+        {
+            outcome.fail(line);
+        }
+    }
+    outcome.ended(success)
+}
