@@ -104,7 +104,10 @@ pub fn hip_library(args: &HostArgs) -> anyhow::Result<ExitCode> {
         #[cfg(unix)]
         std::os::unix::fs::symlink(name, &link).with_context(|| link.display().to_string())?;
     }
-    println!("installed {}, and links for ROCm 5, 6 and 7, libhiprtc, libroctx64 and libroctracer64", folder.join(name).display());
+    println!(
+        "installed {}, and links for ROCm 5, 6 and 7, libhiprtc, libroctx64 and libroctracer64",
+        folder.join(name).display()
+    );
     Ok(ExitCode::SUCCESS)
 }
 

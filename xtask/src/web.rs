@@ -186,7 +186,9 @@ pub fn test(args: &TestArgs) -> anyhow::Result<ExitCode> {
         bail!("npm run build:native: {}", String::from_utf8_lossy(&built.stderr));
     }
     let mut serve = shell::command(&wavesim);
-    serve.args(["serve", "--port", "0", "--page", "web/page/dist-native", "--links"]).arg(scratch.file("links"));
+    serve
+        .args(["serve", "--port", "0", "--page", "web/page/dist-native", "--links"])
+        .arg(scratch.file("links"));
     let mut server = Server(serve.stderr(Stdio::piped()).spawn().context("wavesim serve")?);
     let url = server.url()?;
     let smoke: &[&str] = if args.native { &["--smoke"] } else { &[] };
