@@ -5,6 +5,7 @@ mod callbacks;
 mod launches;
 mod op;
 mod process;
+mod profiling;
 mod rtc;
 mod status;
 
