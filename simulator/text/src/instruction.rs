@@ -356,7 +356,7 @@ impl Target<'_> {
         }
     }
 
-    /// Returns the RDNA 4 instructions that replace an RDNA 3 instruction, or `None` if it is not replaced.
+    /// Returns the instructions of RDNA 4 and CDNA 5 that replace an RDNA 3 instruction, or `None` if it is not replaced.
     fn portable_replacement(
         &self,
         text: &str,
@@ -369,7 +369,12 @@ impl Target<'_> {
         }
         let old = Target { arch: portable::SOURCE_ARCH, ..*self };
         let read = old.assemble_one(text, mnemonic, forms(old.arch).resolve(name), base)?;
-        Ok(Some(portable::replacement(name, &read.inst)))
+        let mut lines = portable::replacement(name, &read.inst);
+        // CDNA 5 has no image instructions, and no counters for them.
+        lines.retain(|line| {
+            line.split_whitespace().next().is_some_and(|word| forms(self.arch).resolve(word).is_some())
+        });
+        Ok(Some(lines))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Compares the outputs of every file in `examples/` with results computed in Rust, on every architecture.
+//! Compares the outputs of every file in `examples/` with results computed in Rust, on RDNA and CDNA 5.
 
 use std::collections::BTreeMap;
 use wavesim::arch::Arch;
@@ -11,9 +11,10 @@ fn example(name: &str, setup: &Setup) -> BTreeMap<String, Array> {
     run(&source, setup).unwrap_or_else(|fault| panic!("{name}: {fault}"))
 }
 
-/// Runs an example on every architecture, and checks each output.
+/// Runs an example, and checks each output.
 fn on_all(name: &str, defines: &[&str], check: impl Fn(&BTreeMap<String, Array>)) {
-    for arch in Arch::RDNA {
+    // Those with the names of RDNA's instructions.
+    for arch in Arch::RDNA.into_iter().chain([Arch::Cdna5]) {
         let defines = defines.iter().map(|d| d.to_string()).collect();
         check(&example(name, &Setup { arch, defines, ..Setup::default() }));
     }

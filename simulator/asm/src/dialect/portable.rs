@@ -1,5 +1,5 @@
-//! RDNA 3 instructions that text kernels may also use on RDNA 4, where several instructions replace them:
-//! waits and the barrier.
+//! RDNA 3 instructions that text kernels may also use on RDNA 4 and CDNA 5, where several instructions replace
+//! them: waits and the barrier.
 
 use super::PADDING;
 use crate::symbolic;
