@@ -11,7 +11,7 @@ pub const VARIABLES: [(&str, &str); 17] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
-        "checks to run on every launch: all, or a list of mem, init, race, waits, barrier, hazard; 0 for none (default)",
+        "checks to run on every launch: all, or a list of mem, init, race, waits, barrier, hazard, and on demand lanes, arith (all,lanes); 0 for none (default)",
     ),
     ("WAVESIM_TRACE", "a directory; every launch writes a trace to NUMBER-KERNEL.jsonl in it"),
     (
@@ -305,7 +305,7 @@ mod tests {
             assert_eq!(read(&[("WAVESIM_MEMORY", text)]).unwrap().memory, size);
         }
         let two = read(&[("WAVESIM_CHECK", "race, mem"), ("WAVESIM_MAX_INSTRUCTIONS", "77")]).unwrap();
-        assert_eq!((two.checks, two.max_instructions), (vec![Check::Race, Check::Mem], 77));
+        assert_eq!((two.checks, two.max_instructions), (vec![Check::Mem, Check::Race], 77));
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
         );
         assert_eq!(
             read(&[("WAVESIM_CHECK", "mem,rase")]).unwrap_err(),
-            "WAVESIM_CHECK=mem,rase: `rase` is not a check (did you mean `race`?); checks are all, mem, init, race, waits, barrier, hazard"
+            "WAVESIM_CHECK=mem,rase: `rase` is not a check (did you mean `race`?); checks are all, mem, init, race, waits, barrier, hazard, lanes, arith"
         );
         assert!(read(&[("WAVESIM_MAX_INSTRUCTIONS", "0")]).is_err());
         assert_eq!(

@@ -30,7 +30,7 @@ fn every_trait_has_a_row() {
     let mut rows: Vec<u8> = TRAITS.iter().map(|(t, ..)| *t as u8).collect();
     rows.sort_unstable();
     rows.dedup();
-    assert_eq!(rows, (0..=Trait::OneScalarHalf as u8).collect::<Vec<u8>>());
+    assert_eq!(rows, (0..=Trait::ReciprocalOfInteger as u8).collect::<Vec<u8>>());
 }
 
 #[test]
