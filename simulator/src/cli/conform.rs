@@ -27,7 +27,8 @@ Examples:
 
 Exit code 1 if a record fails. A list of disputed records (--disputed) is a text
 file with their names in blocks fenced by ```disputed and ```. They are counted
-separately, and those that pass are listed.")]
+separately, and those that pass are listed. The file disputed.md of the vectors'
+folder, or of the one above, is such a list.")]
 pub struct ConformArgs {
     /// Vector files, or folders that contain them
     #[arg(required = true)]
@@ -41,9 +42,15 @@ pub struct ConformArgs {
     /// Execute with the reference evaluator instead of the compiled handlers
     #[arg(long)]
     pub reference: bool,
-    /// Count the records listed in this file separately, as they are known to be wrong
+    /// Count the records listed in this file separately, as they are known to be wrong [default: disputed.md near the vectors]
     #[arg(long, value_name = "FILE")]
     pub disputed: Option<PathBuf>,
+    /// Use no list of disputed records
+    #[arg(long, conflicts_with = "disputed")]
+    pub no_disputed: bool,
+    /// Show the counts of all families of instructions, not only of those with failed or unsupported records
+    #[arg(long)]
+    pub families: bool,
     /// Show the differences of this many records per instruction
     #[arg(long, default_value_t = 1)]
     pub show: u32,
@@ -79,10 +86,16 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     let pool = pool.build()?;
     let mut tally = Tally::default();
-    if let Some(path) = &args.disputed {
-        let text = files::read_text(path)?;
-        tally.disputed = conform::disputed(&text).map(|id| (id.to_string(), false)).collect();
-        if tally.disputed.is_empty() {
+    let lists = match &args.disputed {
+        Some(path) => BTreeSet::from([path.clone()]),
+        None if args.no_disputed => BTreeSet::new(),
+        None => args.paths.iter().filter_map(|path| disputed_near(path)).collect(),
+    };
+    for path in lists {
+        let text = files::read_text(&path)?;
+        let before = tally.disputed.len();
+        tally.disputed.extend(conform::disputed(&text).map(|id| (id.to_string(), false)));
+        if tally.disputed.len() == before {
             bail!("{}: no names in blocks fenced by ```disputed and ```", path.display());
         }
     }
@@ -114,7 +127,7 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             n => bail!("{} matches none of {n} records", wanted.join(" with ")),
         }
     }
-    tally.report(args.json, args.show, out)?;
+    tally.report(args.json, args.families, args.show, out)?;
     reports(args, &tally, &files_run, out)?;
     Ok(tally.code())
 }
@@ -272,8 +285,15 @@ impl Tally {
         self.disputed.iter().filter(|(_, failed)| **failed).map(|(id, _)| id.as_str()).collect()
     }
 
-    /// Prints the results, with the differences of `show` records per instruction.
-    pub fn report(&self, json: bool, show: u32, out: &mut dyn Write) -> anyhow::Result<()> {
+    /// Prints the results, with the differences of `show` records per instruction, and the counts of families that
+    /// have anything but records that passed, or of all.
+    pub fn report(
+        &self,
+        json: bool,
+        all_families: bool,
+        show: u32,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<()> {
         let total = self.total();
         let disputed = self.disputed_failed();
         if json {
@@ -304,7 +324,8 @@ impl Tally {
                 writeln!(out, "{id} {what}\n    {asm}\n    {}", diffs.join("\n    "))?;
             }
         }
-        for (name, c) in &self.families {
+        let told = |c: &Counts| all_families || c.failed + c.unsupported > 0;
+        for (name, c) in self.families.iter().filter(|(_, c)| told(c)) {
             writeln!(
                 out,
                 "{name:24} {:7} passed {:6} failed {:6} unsupported",
@@ -312,8 +333,8 @@ impl Tally {
             )?;
         }
         writeln!(out, "{} passed, {} failed, {} unsupported", total.passed, total.failed, total.unsupported)?;
-        if !self.disputed.is_empty() {
-            writeln!(out, "{} disputed", disputed.len())?;
+        if !disputed.is_empty() {
+            writeln!(out, "{} more are disputed, as disputed.md or --disputed says", disputed.len())?;
         }
         if !self.disputed_passed.is_empty() {
             writeln!(out, "disputed records that pass: {}", self.disputed_passed.join(" "))?;
@@ -340,6 +361,13 @@ fn vector_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         out[before..].sort();
     }
     Ok(out)
+}
+
+/// Returns the list of disputed records in the folder of vectors or in the one above it, if there is one.
+fn disputed_near(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let folders = path.ancestors().skip(usize::from(!path.is_dir())).take(2);
+    folders.map(|folder| folder.join("disputed.md")).find(|list| list.is_file())
 }
 
 /// Returns `rdna3/vop2` for `…/rdna3/vop2.jsonl.gz`.

@@ -193,7 +193,7 @@ fn eval(
     if tally.records() == 0 {
         bail!("the vectors contain no record of {wanted}");
     }
-    tally.report(json, show, out)?;
+    tally.report(json, false, show, out)?;
     Ok(tally.code())
 }
 

@@ -49,9 +49,17 @@ fn conform_takes_a_folder_an_architecture_and_a_filter() {
 fn conform_reports_failures_and_counts_disputed_vectors_separately() {
     let folder = vectors();
     let swap = ["conform", &folder, "--filter", "s_cmov_b64"];
-    let (text, code) = run(&swap).unwrap();
+    let (text, code) = run(&[&swap[..], &["--no-disputed"]].concat()).unwrap();
     assert_eq!(code, 1);
     assert!(text.contains("expected 00000000 (0e0), got"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("rdna3/sop1 ")), "{text}");
+    // The list in the folder of the vectors is used; families without failures have nothing to say.
+    let (text, code) = run(&swap).unwrap();
+    assert_eq!((code, text.lines().count()), (0, 2), "{text}");
+    assert!(text.contains(" passed, 0 failed, 0 unsupported\n") && text.contains("disputed"), "{text}");
+    assert!(run(&[&swap[..], &["--families"]].concat()).unwrap().0.contains("rdna3/sop1 "));
+    // So it is for a single file.
+    assert_eq!(run(&["conform", &format!("{folder}/rdna3/sop1.jsonl.gz")]).unwrap().1, 0);
     let list = format!("{folder}/disputed.md");
     let (value, code) = json(&[&swap[..], &["--disputed", &list, "--json"]].concat());
     assert_eq!((code, &value["failed"]), (0, &0.into()), "{value}");
