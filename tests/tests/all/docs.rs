@@ -2,6 +2,7 @@
 //! in `extending.md` work as written.
 
 use crate::names_in_rust;
+use clap::{CommandFactory, Parser};
 use isa_spec::canonical;
 use isa_spec::pcode::builtins;
 use isa_spec::pcode::ir::Shape;
@@ -9,6 +10,7 @@ use isa_spec::source::SourceMap;
 use isa_spec::{data, diag, report};
 use std::path::{Path, PathBuf};
 use wavesim::arch::Arch;
+use wavesim::cli::Cli;
 use wavesim::exec::overrides::{OverrideError, Overrides};
 
 fn root() -> PathBuf {
@@ -185,4 +187,83 @@ fn extending_with_an_overlay() {
         let entries = table.entries_of(&table.instructions[at]);
         assert!(entries.iter().any(|e| e.opcode == 1000), "{}", table.name);
     }
+}
+
+/// Splits a command line into words, as a shell does.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut quote) = (None::<String>, None);
+    for c in line.chars() {
+        match (c, quote) {
+            _ if quote == Some(c) => quote = None,
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (' ', None) => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// The commands in code blocks have subcommands and options that exist, with valid values.
+#[test]
+fn commands_are_accepted() {
+    let root = root();
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "CONTRIBUTING.md", "editors/README.md"].map(|p| root.join(p)).into();
+    pages.extend(data::files_below(&root.join("docs"), "md"));
+    let mut commands = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap().replace("\\\n", " ");
+        let mut fenced = false;
+        for line in text.lines() {
+            fenced ^= line.starts_with("```");
+            if !fenced && !line.starts_with("    ") {
+                continue;
+            }
+            let line = line.split("  #").next().unwrap_or_default();
+            let line = line.trim_start().trim_start_matches("$ ");
+            let mut words = words(line);
+            words.retain(|word| !word.is_empty());
+            // Variables of the environment come first.
+            let first = words.iter().position(|word| !word.starts_with("WAVESIM_") && !word.contains('='));
+            words.drain(..first.unwrap_or(words.len()));
+            let end = words.iter().position(|word| ["|", ">", "<", "&&", ";", "2>&1"].contains(&&**word));
+            words.truncate(end.unwrap_or(words.len()));
+            let subcommand = words.get(1).map(String::as_str).unwrap_or_default();
+            let known = Cli::command().get_subcommands().any(|c| c.get_name() == subcommand);
+            // `debug -- PROGRAM` debugs a program of a host.
+            if words.first().is_none_or(|word| word != "wavesim") || !known || words.iter().any(|w| w == "--")
+            {
+                continue;
+            }
+            if let Err(e) = Cli::try_parse_from(&words) {
+                panic!("{}: {line}\n{e}", page.display());
+            }
+            commands += 1;
+        }
+    }
+    assert!(commands > 40, "{commands} commands");
+}
+
+/// The page on security lists every option that writes files.
+#[test]
+fn options_that_write_are_documented() {
+    let text = std::fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let mut found = 0;
+    for command in Cli::command().get_subcommands() {
+        for option in command.get_arguments() {
+            let help = option.get_help().map(ToString::to_string).unwrap_or_default().to_lowercase();
+            let writes = ["write ", "also write ", "keep "].iter().any(|verb| help.starts_with(verb));
+            let Some(long) = option.get_long().filter(|_| writes || help.contains(": write the")) else {
+                continue;
+            };
+            assert!(text.contains(&format!("`--{long}`")), "SECURITY.md: --{long} of {}", command.get_name());
+            found += 1;
+        }
+    }
+    assert!(found >= 8, "{found} options");
 }
