@@ -2,6 +2,7 @@
 //! modes of fast handlers require for f64.
 
 use super::float::{Mode, f, fl};
+use super::nan;
 use isa_spec::arith::{self, FloatEnv};
 use isa_spec::pcode::ir::Ty;
 
@@ -41,7 +42,8 @@ one64! {
 
 #[inline(always)]
 fn fract(x: f64) -> f64 {
-    let r = x - x.floor();
+    // Of an infinity: not a number.
+    let r = nan::result([x], x - x.floor());
     let below_one = d(0x3fef_ffff_ffff_ffff);
     if r > below_one { below_one } else { r }
 }
@@ -56,7 +58,7 @@ macro_rules! approximated64 {
                 return arith::$lib(x as u128, Ty::F64, &m.env().approximated()) as u64;
             }
             let $x = d(x);
-            let r: f64 = $e;
+            let r: f64 = nan::result([$x], $e);
             r.to_bits()
         }
     )* };

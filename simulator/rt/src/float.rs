@@ -354,7 +354,8 @@ approximated32! {
 
 #[inline(always)]
 pub(super) fn fract(x: f32) -> f32 {
-    let r = x - x.floor();
+    // Of an infinity: not a number.
+    let r = nan::result([x], x - x.floor());
     let below_one = f(0x3f7f_ffff);
     if r > below_one {
         below_one

@@ -131,7 +131,7 @@ macro_rules! approximated16 {
                 return arith::$lib(x as u128, Ty::F16, &m.env().approximated()) as u32;
             }
             let $x = single(x);
-            let r: f32 = $e;
+            let r: f32 = nan::result([$x], $e);
             single_to_half(r.to_bits())
         }
     )* };
