@@ -524,10 +524,14 @@ fn with_similar_file(path: &Path, error: FileError) -> anyhow::Error {
     }
 }
 
-/// Returns the file of the same folder whose name is nearest to that of a path.
+/// Returns the file whose name is nearest to that of a path, in the same folder or in one with a similar name.
 fn similar_file(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        let near = similar_file(folder).filter(|near| near.is_dir())?.join(name);
+        return if near.exists() { Some(near) } else { similar_file(&near) };
+    }
     let entries =
         std::fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let names: Vec<String> = entries.take(MAX_ENTRIES).collect();

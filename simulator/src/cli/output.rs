@@ -2,6 +2,7 @@
 //!
 //! - Names and text from untrusted files cannot control the terminal: control characters are written as
 //!   `\\u001b`, which denotes the same character in JSON.
+//! - On terminals, the words that begin messages and findings are in colour, unless `NO_COLOR` is set.
 //! - If the reader of standard output closes it (`| head`), the rest of the output is dropped, and the
 //!   command keeps its exit code.
 
@@ -10,6 +11,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wavesim_files::escape::Escaped;
+use wavesim_inspect::check::Check;
 
 /// Whether the reader has closed standard output.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -20,7 +22,42 @@ fn closed() -> bool {
 
 /// Returns standard output.
 pub fn stdout() -> impl Write {
-    io::BufWriter::new(Escaped::new(Out(io::stdout().lock())))
+    let coloured = colours(io::stdout().is_terminal());
+    io::BufWriter::new(Escaped::new(Painted { inner: Out(io::stdout().lock()), coloured, line: Vec::new() }))
+}
+
+/// Colours the words that begin lines, if the text is for a terminal. Control characters have been escaped before.
+struct Painted<W: Write> {
+    inner: W,
+    coloured: bool,
+    /// The beginning of a line.
+    line: Vec<u8>,
+}
+
+impl<W: Write> Write for Painted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.coloured {
+            return self.inner.write(bytes);
+        }
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.line);
+                match std::str::from_utf8(&line) {
+                    Ok(text) => self.inner.write_all(paint(text).as_bytes())?,
+                    Err(_) => self.inner.write_all(&line)?,
+                }
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    /// Writes an incomplete line as it is: prompts have no line break.
+    fn flush(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        self.inner.write_all(&line)?;
+        self.inner.flush()
+    }
 }
 
 /// Returns standard output for a protocol that a program reads and in which each message begins with its
@@ -92,12 +129,18 @@ const SEVERITIES: [(&str, AnsiColor); 4] = [
     ("fault:", AnsiColor::BrightRed),
 ];
 
-/// Colours the words that begin messages. The text has no control characters.
+/// Returns the colour of a word that begins a message or a finding, with its colon.
+fn colour(word: &str) -> Option<AnsiColor> {
+    let severity = SEVERITIES.iter().find(|(name, _)| *name == word).map(|(_, colour)| *colour);
+    let check = || Check::from_name(word.strip_suffix(':')?).map(|_| AnsiColor::BrightRed);
+    severity.or_else(check)
+}
+
+/// Colours the words that begin messages and findings. The text has no control characters.
 fn paint(text: &str) -> String {
     let line = |line: &str| {
-        let found =
-            SEVERITIES.iter().find_map(|(word, colour)| Some((word, colour, line.strip_prefix(word)?)));
-        found.map_or(line.to_string(), |(word, colour, rest)| {
+        let (word, rest) = line.split_at(line.find(':').map_or(0, |colon| colon + 1));
+        colour(word).map_or(line.to_string(), |colour| {
             let style = colour.on_default().bold();
             format!("{style}{word}{style:#}{rest}")
         })
@@ -129,6 +172,22 @@ mod tests {
     fn severities_are_coloured() {
         let painted = super::paint("error: a\n  error: b\nwarning: c");
         assert_eq!(painted, "\x1b[1m\x1b[91merror:\x1b[0m a\n  error: b\n\x1b[1m\x1b[93mwarning:\x1b[0m c");
+    }
+
+    #[test]
+    fn findings_are_coloured_on_terminals_only() {
+        use std::io::Write as _;
+        let written = |coloured| {
+            let mut painted = super::Painted { inner: Vec::new(), coloured, line: Vec::new() };
+            // Writers cut the text anywhere.
+            for part in ["ra", "ce: v2\n  at li", "ne 3\nmem", "ory: x\n> "] {
+                painted.write_all(part.as_bytes()).unwrap();
+            }
+            painted.flush().unwrap();
+            String::from_utf8(painted.inner).unwrap()
+        };
+        assert_eq!(written(false), "race: v2\n  at line 3\nmemory: x\n> ");
+        assert_eq!(written(true), "\x1b[1m\x1b[91mrace:\x1b[0m v2\n  at line 3\nmemory: x\n> ");
     }
 
     #[test]

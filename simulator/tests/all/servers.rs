@@ -287,3 +287,22 @@ fn source_code_is_compiled_with_safe_options() {
     let listed = open.request("a", r#"{"op":"compilers","arch":"rdna4"}"#);
     assert!(listed.contains("clang version"), "{listed}");
 }
+
+/// A binary that was built without the page says how to build it.
+#[test]
+fn a_missing_page_is_explained() {
+    if option_env!("WAVESIM_PAGE").is_some_and(|page| !page.is_empty()) {
+        eprintln!("skipped: the binary has the page");
+        return;
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_wavesim")).args(["serve", "--port", "0"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    for step in [
+        "scripts/build-web.sh",
+        "wavesim serve --page web/page/dist",
+        "WAVESIM_PAGE=web/page/dist cargo build",
+    ] {
+        assert!(text.contains(step), "{text}");
+    }
+}
