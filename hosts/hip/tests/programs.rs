@@ -209,6 +209,26 @@ freed memory: hipErrorIllegalAddress
     }
 }
 
+/// Memory of `hipMalloc` is undefined until a launch or the host has written it, byte by byte.
+#[test]
+fn undefined_memory_is_reported_across_launches() {
+    let Some(program) = compile("undefined", false) else { return };
+    let errors = |arguments: &[&str]| {
+        let mut command = Command::new(&program.path);
+        command.args(arguments).env("LD_LIBRARY_PATH", &program.library).env("WAVESIM_CHECK", "all");
+        let output = run(&mut command);
+        assert_eq!(output.stdout, b"hipSuccess\n");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let found = errors(&[]);
+    assert!(
+        found.contains("mem: v1 is used in lane 31, but the bytes it was loaded from were never written"),
+        "{found}"
+    );
+    assert!(found.contains("undefined.hip:10") && found.contains("launch 2"), "{found}");
+    assert_eq!(errors(&["all"]), "");
+}
+
 #[test]
 fn checks_name_the_line() {
     let Some(program) = compile("wrong", false) else { return };
