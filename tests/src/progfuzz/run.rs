@@ -254,7 +254,8 @@ fn checked(
     dispatch: &dispatch::Dispatch<'_>,
 ) -> Result<(Result<(), Box<Fault>>, String), Abandoned> {
     let not_prepared = |e: dispatch::DispatchError| Abandoned::NotPrepared(e.to_string());
-    let mut checker = Checker::new(prepared, Check::of(prepared.program.arch)).map_err(not_prepared)?;
+    let mut checker =
+        Checker::new(prepared, Check::default_of(prepared.program.arch)).map_err(not_prepared)?;
     let (_, result) = checker.run(dispatch);
     let findings = checker.finish(result.as_ref().err().map(|f| &**f));
     let errors = findings.iter().filter(|f| f.severity == Severity::Error);
