@@ -276,7 +276,9 @@ pub fn parse_checks(text: &str) -> Result<Vec<Check>, String> {
         })
     });
     let chosen = parsed.collect::<Result<Vec<Vec<Check>>, String>>()?.concat();
-    Ok(Check::ALL.into_iter().filter(|check| chosen.contains(check)).collect())
+    // Each once, in the order of the list.
+    let first = |(at, check): &(usize, Check)| !chosen[..*at].contains(check);
+    Ok(chosen.iter().copied().enumerate().filter(first).map(|(_, check)| check).collect())
 }
 
 #[cfg(test)]
@@ -305,7 +307,9 @@ mod tests {
             assert_eq!(read(&[("WAVESIM_MEMORY", text)]).unwrap().memory, size);
         }
         let two = read(&[("WAVESIM_CHECK", "race, mem"), ("WAVESIM_MAX_INSTRUCTIONS", "77")]).unwrap();
-        assert_eq!((two.checks, two.max_instructions), (vec![Check::Mem, Check::Race], 77));
+        assert_eq!((two.checks, two.max_instructions), (vec![Check::Race, Check::Mem], 77));
+        let more = read(&[("WAVESIM_CHECK", "all,lanes,mem")]).unwrap();
+        assert_eq!((more.checks.len(), more.checks.last()), (7, Some(&Check::Lanes)));
     }
 
     #[test]
