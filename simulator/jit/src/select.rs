@@ -17,7 +17,7 @@ use isa_spec::pcode::ir::{Control, Space, State};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use wavesim_machine::exec::machine_ops::does_nothing;
-use wavesim_machine::exec::op::{Ext, Op, Place, Variant};
+use wavesim_machine::exec::op::{DecodedSource, Ext, Op, Variant};
 use wavesim_machine::isa::{self, OPERATIONS};
 use wavesim_machine::state::wave::STAGE;
 
@@ -316,7 +316,7 @@ fn lane_operands(op: &Op, ext: &Ext, lanes: &Lanes, handlers: &Handlers) -> Resu
     if op.flags & Op::SCALAR_DEST != 0 && handlers.result_dwords() > 0 {
         return Err(Why("a scalar destination"));
     }
-    if lanes.steps.contains(&Step::ReadMask) && !matches!(op.src[3].place(), Place::Scalar(_)) {
+    if lanes.steps.contains(&Step::ReadMask) && !matches!(op.src[3].decode(), DecodedSource::Scalar(_)) {
         return Err(Why("a mask that is not a scalar register"));
     }
     let fits = |step: &Step| match step {
@@ -341,7 +341,7 @@ fn lane_operands(op: &Op, ext: &Ext, lanes: &Lanes, handlers: &Handlers) -> Resu
 /// Returns whether DPP can be applied to the first source, which has `dwords` registers.
 fn dpp_supported(op: &Op, ext: &Ext, dwords: u32) -> bool {
     let whole = dwords == if ext.sign_at[0] == 63 { 2 } else { 1 };
-    whole && matches!(op.src[0].place(), Place::Vector(first) if first + dwords as usize <= STAGE)
+    whole && matches!(op.src[0].decode(), DecodedSource::Vector(first) if first + dwords as usize <= STAGE)
 }
 
 /// Returns whether all saturating operations of a body can be compiled.

@@ -57,7 +57,7 @@
 
 use crate::isa::{OPERATIONS, OpInfo};
 use isa_spec::pcode::ir::Shape;
-use wavesim_rt::op::{Ext, Op, Place, Variant};
+use wavesim_rt::op::{DecodedSource, Ext, Op, Variant};
 use wavesim_state::wave::{
     CONSTS, MAX_CONSTS, NULL, OPERAND_VECS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS,
 };
@@ -110,17 +110,27 @@ pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violatio
         return Err(Violation::Ext(op.ext));
     }
     for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
-        match source.place() {
-            Place::Scalar(at) if at >= SGPRS + SCALAR_CONSTS => return Err(Violation::Source(slot)),
-            Place::Vector(at) if at + STAGE_VECS > OPERAND_VECS => return Err(Violation::Source(slot)),
+        match source.decode() {
+            DecodedSource::Scalar(at) if at >= SGPRS + SCALAR_CONSTS => return Err(Violation::Source(slot)),
+            DecodedSource::Vector(at) if at + STAGE_VECS > OPERAND_VECS => {
+                return Err(Violation::Source(slot));
+            }
             // A constant that is not installed there would be another program's.
-            Place::Vector(at) if (CONSTS..CONSTS + MAX_CONSTS).contains(&at) && at - CONSTS >= constants => {
+            DecodedSource::Vector(at)
+                if (CONSTS..CONSTS + MAX_CONSTS).contains(&at) && at - CONSTS >= constants =>
+            {
                 return Err(Violation::Pool(slot));
             }
-            place if op.flags & Op::DPP_ONLY != 0 && dwords > 0 && !matches!(place, Place::Vector(_)) => {
+            place
+                if op.flags & Op::DPP_ONLY != 0
+                    && dwords > 0
+                    && !matches!(place, DecodedSource::Vector(_)) =>
+            {
                 return Err(Violation::NoVector(slot));
             }
-            Place::Pool(of) if of != slot || ext.pool[slot] as usize + dwords as usize > constants => {
+            DecodedSource::Pool(of)
+                if of != slot || ext.pool[slot] as usize + dwords as usize > constants =>
+            {
                 return Err(Violation::Pool(slot));
             }
             _ => {}
@@ -183,9 +193,9 @@ fn lanes(op: &Op, info: &OpInfo, variant: Variant) -> Result<(), Violation> {
         return Err(Violation::List(*wrong));
     }
     for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
-        match source.place() {
+        match source.decode() {
             _ if dwords == 0 => {}
-            Place::Vector(at) if at >= SCALARS => {
+            DecodedSource::Vector(at) if at >= SCALARS => {
                 let copies = at - SCALARS..at - SCALARS + dwords as usize;
                 if let Some(absent) =
                     copies.into_iter().find(|n| !list.iter().any(|sgpr| *sgpr as usize == *n))
@@ -193,7 +203,7 @@ fn lanes(op: &Op, info: &OpInfo, variant: Variant) -> Result<(), Violation> {
                     return Err(Violation::List(absent as u8));
                 }
             }
-            Place::Vector(_) => {}
+            DecodedSource::Vector(_) => {}
             _ => return Err(Violation::NoVector(slot)),
         }
     }
@@ -205,9 +215,9 @@ fn scalar(op: &Op, info: &OpInfo) -> Result<(), Violation> {
         return Err(Violation::Modified(op.flags));
     }
     for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
-        let inside = match source.place() {
+        let inside = match source.decode() {
             _ if dwords == 0 => true,
-            Place::Scalar(at) => at + dwords as usize <= SGPRS + SCALAR_CONSTS,
+            DecodedSource::Scalar(at) => at + dwords as usize <= SGPRS + SCALAR_CONSTS,
             _ => false,
         };
         if !inside {
@@ -223,11 +233,11 @@ fn scalar(op: &Op, info: &OpInfo) -> Result<(), Violation> {
 fn block(op: &Op, info: &OpInfo) -> Result<(), Violation> {
     unmodified(op)?;
     for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
-        match (slot, source.place()) {
+        match (slot, source.decode()) {
             _ if dwords == 0 => {}
-            (1, Place::Scalar(at)) if at + 2 <= SGPRS + SCALAR_CONSTS => {}
+            (1, DecodedSource::Scalar(at)) if at + 2 <= SGPRS + SCALAR_CONSTS => {}
             (1, _) => return Err(Violation::NoScalar(slot)),
-            (_, Place::Vector(_)) => {}
+            (_, DecodedSource::Vector(_)) => {}
             _ => return Err(Violation::NoVector(slot)),
         }
     }

@@ -18,7 +18,7 @@ impl Default for Source {
 
 /// A [`Source`], decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum DecodedSource {
     /// A word of the scalar file.
     Scalar(usize),
     /// A lane vector of the register file: a VGPR, a constant, or a copy of an SGPR.
@@ -65,17 +65,17 @@ const _: () = {
 const _: () = assert!(Op::CODES <= u16::MAX as usize);
 
 impl Source {
-    /// Reads [`Place::Scc`].
+    /// Reads [`DecodedSource::Scc`].
     pub const SCC: Source = Source(SPECIAL);
-    /// Reads [`Place::SharedBase`].
+    /// Reads [`DecodedSource::SharedBase`].
     pub const SHARED_BASE: Source = Source(SPECIAL + 1);
-    /// Reads [`Place::PrivateBase`].
+    /// Reads [`DecodedSource::PrivateBase`].
     pub const PRIVATE_BASE: Source = Source(SPECIAL + 2);
-    /// Reads [`Place::Limit`].
+    /// Reads [`DecodedSource::Limit`].
     pub const LIMIT: Source = Source(SPECIAL + 3);
-    /// Reads [`Place::Vccz`].
+    /// Reads [`DecodedSource::Vccz`].
     pub const VCCZ: Source = Source(SPECIAL + 4);
-    /// Reads [`Place::Execz`].
+    /// Reads [`DecodedSource::Execz`].
     pub const EXECZ: Source = Source(SPECIAL + 5);
     /// Reads zero.
     pub const NULL: Source = Source(NULL as u16);
@@ -116,17 +116,17 @@ impl Source {
     }
 
     /// Decodes the source.
-    pub fn place(self) -> Place {
+    pub fn decode(self) -> DecodedSource {
         match self.0 {
-            code if (code as usize) < SCALAR_WORDS => Place::Scalar(code as usize),
-            _ if self.is_vector() => Place::Vector(self.number() as usize),
-            SPECIAL => Place::Scc,
-            n if n == SPECIAL + 1 => Place::SharedBase,
-            n if n == SPECIAL + 2 => Place::PrivateBase,
-            n if n == SPECIAL + 4 => Place::Vccz,
-            n if n == SPECIAL + 5 => Place::Execz,
-            n if (POOL..SPECIAL_END).contains(&n) => Place::Pool((n - POOL) as usize),
-            _ => Place::Limit,
+            code if (code as usize) < SCALAR_WORDS => DecodedSource::Scalar(code as usize),
+            _ if self.is_vector() => DecodedSource::Vector(self.number() as usize),
+            SPECIAL => DecodedSource::Scc,
+            n if n == SPECIAL + 1 => DecodedSource::SharedBase,
+            n if n == SPECIAL + 2 => DecodedSource::PrivateBase,
+            n if n == SPECIAL + 4 => DecodedSource::Vccz,
+            n if n == SPECIAL + 5 => DecodedSource::Execz,
+            n if (POOL..SPECIAL_END).contains(&n) => DecodedSource::Pool((n - POOL) as usize),
+            _ => DecodedSource::Limit,
         }
     }
 
@@ -183,7 +183,7 @@ impl Source {
 
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.place().fmt(f)
+        self.decode().fmt(f)
     }
 }
 
@@ -373,7 +373,7 @@ pub struct Ext {
     pub sdwa: Option<Sdwa>,
     /// Used in modes that skip vector instructions or offset their VGPRs.
     pub by_mode: ByMode,
-    /// Index in the program's pool, in words, of each source that is a [`Place::Pool`].
+    /// Index in the program's pool, in words, of each source that is a [`DecodedSource::Pool`].
     pub pool: [u32; SLOTS],
     /// The fifth source, which only semantics that run once per wave have.
     pub fifth: Source,

@@ -1,7 +1,7 @@
 //! Sources of handlers: registers and constants in place, broadcast scalars, masks.
 
 use super::context::Cx;
-use crate::op::{Op, Place, Source};
+use crate::op::{DecodedSource, Op, Source};
 use wavesim_state::memory::{PRIVATE_BASE, SHARED_BASE};
 use wavesim_state::wave::{NULL, OPERAND_VECS, SCALARS, SGPRS, STAGE, STAGE_VECS, is_denormal};
 use wavesim_state::{Half, LaneVec};
@@ -256,14 +256,14 @@ fn scalar_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
 
 #[inline(never)]
 fn special_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
-    match source.place() {
-        Place::Scc if k == 0 => cx.wave.scc,
-        Place::Vccz if k == 0 => (cx.wave.vcc() == 0) as u32,
-        Place::Execz if k == 0 => (cx.wave.exec() == 0) as u32,
-        Place::SharedBase if k > 0 => (SHARED_BASE >> 32) as u32,
-        Place::PrivateBase if k > 0 => (PRIVATE_BASE >> 32) as u32,
-        Place::Limit if k == 0 => u32::MAX,
-        Place::Pool(slot) => {
+    match source.decode() {
+        DecodedSource::Scc if k == 0 => cx.wave.scc,
+        DecodedSource::Vccz if k == 0 => (cx.wave.vcc() == 0) as u32,
+        DecodedSource::Execz if k == 0 => (cx.wave.exec() == 0) as u32,
+        DecodedSource::SharedBase if k > 0 => (SHARED_BASE >> 32) as u32,
+        DecodedSource::PrivateBase if k > 0 => (PRIVATE_BASE >> 32) as u32,
+        DecodedSource::Limit if k == 0 => u32::MAX,
+        DecodedSource::Pool(slot) => {
             let at = cx.raw(cx.op).pool[slot] as usize + k as usize;
             cx.consts.get(at).copied().unwrap_or(0)
         }

@@ -16,7 +16,7 @@ use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashSet};
-use wavesim_machine::exec::op::{Ext, Op, Place};
+use wavesim_machine::exec::op::{DecodedSource, Ext, Op};
 use wavesim_machine::state::wave::ALL_VGPRS;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Size, Src, V, Width};
@@ -45,8 +45,8 @@ impl Emitter<'_> {
     ) -> R<(Vec<Access>, Option<u16>)> {
         let vector = |role: Role, words: usize| {
             let Slot::Source(at) = slot(role) else { return Err(Bug("an address")) };
-            match op.src[at].place() {
-                Place::Vector(first) if first + words <= ALL_VGPRS => Ok(first as u16),
+            match op.src[at].decode() {
+                DecodedSource::Vector(first) if first + words <= ALL_VGPRS => Ok(first as u16),
                 _ => Err(Bug("an address that is not a register")),
             }
         };

@@ -11,7 +11,7 @@ use isa_lower::lower::operands::slot;
 use isa_lower::visit::any_in;
 use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
-use wavesim_machine::exec::op::{Op, Place};
+use wavesim_machine::exec::op::{DecodedSource, Op};
 use wavesim_machine::state::wave::ALL_VGPRS;
 use wavesim_x64::inst::{Inst, Int2, Size, V, Width};
 
@@ -74,8 +74,8 @@ pub fn operands_supported(op: &Op, pair: &MultiStore) -> bool {
 /// Returns the register of an operand.
 pub fn register(op: &Op, role: Role) -> Option<usize> {
     match slot(role) {
-        Slot::Source(at) => match op.src[at].place() {
-            Place::Vector(first) if first < ALL_VGPRS => Some(first),
+        Slot::Source(at) => match op.src[at].decode() {
+            DecodedSource::Vector(first) if first < ALL_VGPRS => Some(first),
             _ => None,
         },
         _ => None,

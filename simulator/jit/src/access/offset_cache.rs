@@ -16,7 +16,7 @@ use crate::wave_cache::{MAX_CACHED_OFFSETS, WaveCache};
 use isa_lower::ir::{Block, Slot};
 use isa_lower::lower::operands::slot;
 use std::collections::BTreeMap;
-use wavesim_machine::exec::op::{Ext, Op, Place};
+use wavesim_machine::exec::op::{DecodedSource, Ext, Op};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, Src, V, Width};
 
 /// The registers that a block uses.
@@ -94,7 +94,7 @@ fn record_access(op: &Op, ext: &Ext, selection: &Selection, uses: &mut RegisterU
         Block::Lds { lanes, store, dwords, plus } => (*lanes, *store, *dwords, plus.len()),
     };
     if let Slot::Source(at) = slot(role)
-        && let Place::Vector(register) = op.src[at].place()
+        && let DecodedSource::Vector(register) = op.src[at].decode()
     {
         let offsets = LaneOffsets { register: register as u16, shift: offset_shift(block, op, ext) };
         uses.offsets.push((offsets, subword.map_or(4 * dwords as usize, |subword| subword.bytes)));

@@ -20,7 +20,7 @@ use isa_lower::visit::{any_in, any_value, each_stmt};
 use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 use std::sync::Arc;
-use wavesim_machine::exec::op::{Op, Place};
+use wavesim_machine::exec::op::{DecodedSource, Op};
 use wavesim_machine::state::wave::ALL_VGPRS;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, V, Width};
@@ -136,8 +136,8 @@ pub fn data(op: &Op, found: &Scratch) -> Option<usize> {
         return Some(op.d as usize);
     }
     let Slot::Source(at) = slot(Role::Data) else { return None };
-    match op.src[at].place() {
-        Place::Vector(first) => Some(first),
+    match op.src[at].decode() {
+        DecodedSource::Vector(first) => Some(first),
         _ => None,
     }
 }

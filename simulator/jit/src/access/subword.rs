@@ -16,7 +16,7 @@ use isa_lower::lower::operands::slot;
 use isa_lower::passes::block;
 use isa_lower::visit::{each_stmt, each_value};
 use isa_spec::tables::Role;
-use wavesim_machine::exec::op::{Op, Place};
+use wavesim_machine::exec::op::{DecodedSource, Op};
 use wavesim_machine::state::wave::{ALL_VGPRS, NULL};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Inst, Int2, Mem, Size, V, Width};
@@ -84,15 +84,15 @@ pub fn operands_supported(op: &Op, block: &Block) -> bool {
     const MODIFIED: u16 = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP | Op::NO_RESULT;
     let vector = |role: Role, words: usize| match slot(role) {
         Slot::Source(at) => {
-            matches!(op.src[at].place(), Place::Vector(first) if first + words <= ALL_VGPRS)
+            matches!(op.src[at].decode(), DecodedSource::Vector(first) if first + words <= ALL_VGPRS)
         }
         _ => false,
     };
     let (offsets, store, base) = match block {
         Block::Global { offsets, store, unless, address64, .. } => {
-            let base = match op.src[1].place() {
-                Place::Scalar(NULL) => unless.is_none() || address64.is_some() && vector(*offsets, 2),
-                Place::Scalar(at) => at + 2 <= NULL,
+            let base = match op.src[1].decode() {
+                DecodedSource::Scalar(NULL) => unless.is_none() || address64.is_some() && vector(*offsets, 2),
+                DecodedSource::Scalar(at) => at + 2 <= NULL,
                 _ => false,
             };
             (*offsets, *store, base)

@@ -12,7 +12,7 @@ use crate::state::emitter::Emitter;
 use crate::state::run::{LaneSource, MaskSource, MemoryOp, Modifiers, Run, RunOp, Sources, StagedSource};
 use isa_lower::ir::{Lanes, Mask, Step};
 use isa_spec::tables::Role;
-use wavesim_machine::exec::op::{Op, Place, Source};
+use wavesim_machine::exec::op::{DecodedSource, Op, Source};
 use wavesim_machine::exec::rt::EXEC_LO;
 use wavesim_machine::state::wave::{CONSTS, MAX_CONSTS, NULL, SCALARS, SGPRS, STAGE};
 use wavesim_x64::inst::{Cc, Inst, Int2, V};
@@ -108,7 +108,7 @@ impl Emitter<'_> {
                     sources.push((*role, self.staged(op, *role, *slot, *dwords as usize)?));
                 }
                 Step::ReadMask => {
-                    let Place::Scalar(code) = op.src[3].place() else { return Err(Bug("a mask")) };
+                    let DecodedSource::Scalar(code) = op.src[3].decode() else { return Err(Bug("a mask")) };
                     let waits = code != NULL && self.run.masks.contains(&code);
                     carry = Some(if waits && code < SGPRS {
                         MaskSource::Run(code)
@@ -132,17 +132,17 @@ impl Emitter<'_> {
         let source = op.src[slot];
         let mut words = Vec::new();
         for k in 0..dwords {
-            words.push(match source.place() {
-                Place::Vector(first) if first + k < STAGE => LaneSource::Register((first + k) as u16),
-                Place::Vector(first) if (CONSTS..CONSTS + MAX_CONSTS).contains(&(first + k)) => {
+            words.push(match source.decode() {
+                DecodedSource::Vector(first) if first + k < STAGE => LaneSource::Register((first + k) as u16),
+                DecodedSource::Vector(first) if (CONSTS..CONSTS + MAX_CONSTS).contains(&(first + k)) => {
                     let value =
                         self.context.program.consts.get(first + k - CONSTS).ok_or(Bug("a constant"))?;
                     LaneSource::One(Val::Const(*value as u128))
                 }
-                Place::Vector(first) if (SCALARS..SCALARS + SGPRS).contains(&(first + k)) => {
+                DecodedSource::Vector(first) if (SCALARS..SCALARS + SGPRS).contains(&(first + k)) => {
                     LaneSource::One(self.sgpr(first + k - SCALARS)?)
                 }
-                Place::Vector(_) => return Err(Bug("a hidden register")),
+                DecodedSource::Vector(_) => return Err(Bug("a hidden register")),
                 _ => LaneSource::One(self.source_word(source, k)?),
             });
         }

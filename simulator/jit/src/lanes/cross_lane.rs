@@ -12,7 +12,7 @@ use isa_lower::ir::{
 };
 use isa_lower::visit::{any_stmt, each_stmt};
 use std::collections::HashSet;
-use wavesim_machine::exec::op::{Op, Place};
+use wavesim_machine::exec::op::{DecodedSource, Op};
 use wavesim_machine::state::wave::{ALL_VGPRS, VGPRS};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Mem, Size, V, Width};
 
@@ -79,8 +79,8 @@ fn vector_supported(vector: &Vector) -> bool {
 /// Returns whether the operands of an operation can be compiled.
 pub fn operands_supported(op: &Op, body: &[Stmt]) -> bool {
     let writes = |s: &Stmt| matches!(s, Stmt::Vector(_) | Stmt::SetVgpr { .. });
-    let source = |at: usize| match op.src[at].place() {
-        Place::Vector(first) => !(VGPRS..ALL_VGPRS).contains(&first),
+    let source = |at: usize| match op.src[at].decode() {
+        DecodedSource::Vector(first) => !(VGPRS..ALL_VGPRS).contains(&first),
         _ => true,
     };
     !body.iter().any(writes) || (op.d as usize) < VGPRS && (0..4).all(source)
@@ -149,8 +149,8 @@ impl Emitter<'_> {
                 VectorRead::Wave { slot: Slot::Source(at), .. }
                 | VectorRead::Lanes { slot: Slot::Source(at), .. } => {
                     let source = self.env.op(self.ops).src[*at];
-                    match source.place() {
-                        Place::Vector(first) if first < VGPRS => None,
+                    match source.decode() {
+                        DecodedSource::Vector(first) if first < VGPRS => None,
                         _ => Some(self.read_lane_operand(*at, Val::Const(0), 0)?),
                     }
                 }

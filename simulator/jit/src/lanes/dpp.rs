@@ -7,7 +7,7 @@ use crate::frame::{HALF_BYTES, LANE_VEC_BYTES};
 use crate::state::emitter::Emitter;
 use crate::state::run::LaneSource;
 use isa_lower::ir::HostWidth;
-use wavesim_machine::exec::op::{Dpp, Op, Place};
+use wavesim_machine::exec::op::{DecodedSource, Dpp, Op};
 use wavesim_machine::state::wave::{STAGE, STAGE_VECS};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Int2, V, Width};
@@ -71,7 +71,7 @@ fn packet_displacement(register: usize, packet: usize) -> i32 {
 impl Emitter<'_> {
     /// Closes the run if it writes the instruction's first source or has no hidden registers left.
     pub fn prepare_dpp(&mut self, op: &Op, words: usize) -> R<()> {
-        let Place::Vector(first) = op.src[0].place() else { return Err(Bug("DPP of a scalar")) };
+        let DecodedSource::Vector(first) = op.src[0].decode() else { return Err(Bug("DPP of a scalar")) };
         if first + words > STAGE {
             return Err(Bug("DPP of a constant"));
         }
@@ -86,7 +86,7 @@ impl Emitter<'_> {
     /// Emits the permutation of the first source. The run that the instruction will join has not been emitted
     /// yet.
     pub fn apply_dpp(&mut self, op: &Op, dpp: &Dpp, words: usize, exec: V) -> R<DppResult> {
-        let Place::Vector(first) = op.src[0].place() else { return Err(Bug("DPP of a scalar")) };
+        let DecodedSource::Vector(first) = op.src[0].decode() else { return Err(Bug("DPP of a scalar")) };
         let lanes = if self.wave64 { 64 } else { 32 };
         let moves = LaneMoves::new(dpp, lanes);
         let hidden = STAGE + self.run.hidden_registers;

@@ -11,7 +11,7 @@ use crate::wave_cache::WaveCache;
 use isa_lower::ir::{HostWidth, Once, Scalar, Slot, ValueKind};
 use isa_lower::visit::any_value;
 use isa_spec::pcode::ir::State;
-use wavesim_machine::exec::op::{Op, Place, Source};
+use wavesim_machine::exec::op::{DecodedSource, Op, Source};
 use wavesim_machine::exec::rt::{EXEC_LO, M0, VCC_LO};
 use wavesim_machine::memory::{PRIVATE_BASE, SHARED_BASE};
 use wavesim_machine::state::wave::{ALL_VGPRS, NULL, SCALAR_CONSTS, SGPRS};
@@ -235,42 +235,43 @@ impl Emitter<'_> {
         let constant = |e: &Self, at: usize| {
             e.context.program.consts.get(at).map(|v| Val::Const(*v as u128)).ok_or(Bug("a constant"))
         };
-        Ok(match source.place() {
-            Place::Scalar(at) if at < SGPRS => {
+        Ok(match source.decode() {
+            DecodedSource::Scalar(at) if at < SGPRS => {
                 if k > 0 && at == NULL || at + k >= SGPRS {
                     return Ok(Val::Const(0));
                 }
                 self.sgpr(at + k)?
             }
-            Place::Scalar(at) => {
+            DecodedSource::Scalar(at) => {
                 if at + k >= SGPRS + SCALAR_CONSTS {
                     return Err(Bug("a constant"));
                 }
                 constant(self, at + k - SGPRS)?
             }
-            Place::Pool(of) => {
+            DecodedSource::Pool(of) => {
                 let at = self.exts[self.env.op(self.ops).ext as usize].pool[of] as usize + k;
                 Val::Const(self.context.program.consts.get(at).copied().unwrap_or(0) as u128)
             }
-            Place::Scc if k == 0 => {
+            DecodedSource::Scc if k == 0 => {
                 let v = self.wave_state(State::Scc)?;
                 Val::Uniform(self.uniform(v, HostWidth::W32)?)
             }
-            place @ (Place::Vccz | Place::Execz) if k == 0 => {
-                let mask = self.mask_register(if place == Place::Vccz { VCC_LO } else { EXEC_LO })?;
+            decoded @ (DecodedSource::Vccz | DecodedSource::Execz) if k == 0 => {
+                let mask =
+                    self.mask_register(if decoded == DecodedSource::Vccz { VCC_LO } else { EXEC_LO })?;
                 let mask = self.b.uniform(mask, self.b.mask_width())?;
                 Val::Uniform(self.b.f.compare(Cc::Eq, width(self.mask_width()), mask, 0))
             }
-            Place::SharedBase if k > 0 => Val::Const((SHARED_BASE >> 32) as u128),
-            Place::PrivateBase if k > 0 => Val::Const((PRIVATE_BASE >> 32) as u128),
-            Place::Limit if k == 0 => Val::Const(u32::MAX as u128),
-            Place::Scc
-            | Place::Vccz
-            | Place::Execz
-            | Place::SharedBase
-            | Place::PrivateBase
-            | Place::Limit
-            | Place::Vector(_) => Val::Const(0),
+            DecodedSource::SharedBase if k > 0 => Val::Const((SHARED_BASE >> 32) as u128),
+            DecodedSource::PrivateBase if k > 0 => Val::Const((PRIVATE_BASE >> 32) as u128),
+            DecodedSource::Limit if k == 0 => Val::Const(u32::MAX as u128),
+            DecodedSource::Scc
+            | DecodedSource::Vccz
+            | DecodedSource::Execz
+            | DecodedSource::SharedBase
+            | DecodedSource::PrivateBase
+            | DecodedSource::Limit
+            | DecodedSource::Vector(_) => Val::Const(0),
         })
     }
 
@@ -297,7 +298,7 @@ impl Emitter<'_> {
     /// Reads an operand's register in one lane of the wave.
     pub fn read_lane_operand(&mut self, at: usize, lane: Val, index: u32) -> R<Val> {
         let source = self.env.op(self.ops).src[at];
-        let Place::Vector(register) = source.place() else {
+        let DecodedSource::Vector(register) = source.decode() else {
             return self.source_word(source, index as usize);
         };
         if register + index as usize >= ALL_VGPRS {

@@ -7,7 +7,7 @@ use isa_spec::tables::Role;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Operand};
-use wavesim_rt::op::{Ext, Op, Place, Source, Variant};
+use wavesim_rt::op::{DecodedSource, Ext, Op, Source, Variant};
 use wavesim_state::wave::{ALL_VGPRS, NULL, SCALAR_CONSTS, SCALARS, SGPRS};
 
 /// Returns whether an operand begins at a VGPR and extends beyond the last one.
@@ -35,7 +35,7 @@ const MAX_SOURCE_REGISTERS: u16 = 4;
 
 /// Returns whether a source begins at an SGPR and includes no special register.
 fn is_ordinary_sgpr(source: Source) -> bool {
-    matches!(source.place(), Place::Scalar(at) if at + MAX_SOURCE_REGISTERS as usize <= NULL)
+    matches!(source.decode(), DecodedSource::Scalar(at) if at + MAX_SOURCE_REGISTERS as usize <= NULL)
 }
 
 /// Returns whether an operation has neither modifiers on its vector sources and results nor a scalar
@@ -49,7 +49,7 @@ fn is_unmodified(op: &Op) -> bool {
 pub(super) fn block_variant(op: &Op, info: &OpInfo) -> Variant {
     let dwords = info.sources;
     let vectors = [0, 2, 3].into_iter().all(|slot| dwords[slot] == 0 || op.src[slot].is_vector());
-    let absent = info.address64 && op.src[1].place() == Place::Scalar(NULL);
+    let absent = info.address64 && op.src[1].decode() == DecodedSource::Scalar(NULL);
     let base = dwords[1] == 0 || absent || is_ordinary_sgpr(op.src[1]);
     if is_unmodified(op) && vectors && base { Variant::Fast } else { Variant::General }
 }
@@ -59,11 +59,13 @@ pub(super) fn scalar_variant(op: &Op, info: &OpInfo) -> Variant {
     // No result register has a special meaning.
     let d_inside =
         info.result == 0 || op.flags & Op::SCALAR_DEST != 0 && (op.d + info.result as u16) as usize <= NULL;
-    let inside = |(source, dwords): (Source, u8)| match source.place() {
+    let inside = |(source, dwords): (Source, u8)| match source.decode() {
         _ if dwords == 0 => true,
         // All dwords of null are zero, rather than the registers after it.
-        Place::Scalar(NULL) => dwords == 1,
-        Place::Scalar(at) => at + dwords as usize <= if at < SGPRS { SGPRS } else { SGPRS + SCALAR_CONSTS },
+        DecodedSource::Scalar(NULL) => dwords == 1,
+        DecodedSource::Scalar(at) => {
+            at + dwords as usize <= if at < SGPRS { SGPRS } else { SGPRS + SCALAR_CONSTS }
+        }
         _ => false,
     };
     let fast =
