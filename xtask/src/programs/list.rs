@@ -84,12 +84,7 @@ pub const PROGRAMS: &[Program] = &[
         name: "llama.cpp",
         packages: &["llama.cpp-tests", "llama.cpp-tools", "libggml0-backend-hip"],
         runs: &[
-            run(
-                "binary operators",
-                300,
-                outcome::ggml,
-                ggml!["ADD,ADD1,SUB,SCALE,CPY,NORM,RMS_NORM,L2_NORM,GROUP_NORM"],
-            ),
+            run("norms", 600, outcome::ggml, ggml!["SCALE,NORM,RMS_NORM,L2_NORM,GROUP_NORM"]),
             run(
                 "unary operators",
                 120,

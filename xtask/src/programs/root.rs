@@ -12,6 +12,9 @@ const KEY: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Packages whose place wavesim takes, or whose scripts only configure a system. apt is told that they are installed.
 const PROVIDED: [(&str, &str); 3] =
     [("libamdhip64-6", ""), ("pocl-opencl-icd", "opencl-icd"), ("debconf", "debconf-2.0")];
+/// Files of libraries for other targets than the default one, which rocBLAS has by the gigabyte.
+const OTHER_TARGETS: [&str; 7] =
+    ["*gfx8*", "*gfx90*", "*gfx94*", "*gfx10*", "*gfx1101*", "*gfx1102*", "*gfx12*"];
 /// The libraries' folder in the root directory.
 const LIBRARIES: &str = "wavesim";
 /// Names of HIP's library: those of its releases, of hiprtc and of libraries for profilers.
@@ -50,7 +53,7 @@ pub struct Root {
 impl Root {
     /// Opens the root directory in a folder. The inner error says what the system lacks.
     pub fn open(folder: &Path) -> anyhow::Result<Result<Root, String>> {
-        for tool in ["apt-get", "dpkg", "dpkg-deb", "unshare", "chroot", "timeout"] {
+        for tool in ["apt-get", "dpkg-deb", "tar", "unshare", "chroot", "timeout"] {
             let found =
                 Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
             if found.is_err() {
@@ -199,9 +202,14 @@ impl Root {
             if path.extension().is_none_or(|extension| extension != "deb") {
                 continue;
             }
-            let status = Command::new("dpkg").arg("-x").arg(&path).arg(self.folder.join("root")).status()?;
-            if !status.success() {
-                bail!("dpkg cannot unpack {}", path.display());
+            let mut contents =
+                Command::new("dpkg-deb").arg("--fsys-tarfile").arg(&path).stdout(Stdio::piped()).spawn()?;
+            let mut tar = Command::new("tar");
+            tar.arg("-x").arg("-C").arg(self.folder.join("root"));
+            tar.args(OTHER_TARGETS.iter().map(|files| format!("--exclude={files}")));
+            let unpacked = tar.stdin(contents.stdout.take().context("dpkg-deb")?).status()?;
+            if !contents.wait()?.success() || !unpacked.success() {
+                bail!("{} cannot be unpacked", path.display());
             }
             if installed {
                 let control = Command::new("dpkg-deb").arg("--field").arg(&path).output()?;
