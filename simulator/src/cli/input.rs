@@ -546,3 +546,24 @@ const MAX_ENTRIES: usize = 10_000;
 pub fn folders(path: &Path, more: &[PathBuf]) -> Vec<PathBuf> {
     path.parent().map(Path::to_path_buf).into_iter().chain(more.iter().cloned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_in_misspelt_folders_are_found() {
+        let folder = std::env::temp_dir().join(format!("wavesim-similar-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("examples")).unwrap();
+        std::fs::write(folder.join("examples/collatz.rdna"), "").unwrap();
+        let found = |path: &str| {
+            similar_file(&folder.join(path)).map(|near| near.strip_prefix(&folder).unwrap().to_path_buf())
+        };
+        let expected = Some(PathBuf::from("examples/collatz.rdna"));
+        for path in ["exmaples/collatz.rdna", "exmaples/colatz.rdna", "examples/colatz.rdna"] {
+            assert_eq!(found(path), expected, "{path}");
+        }
+        assert_eq!(found("somewhere/else/collatz.rdna"), None);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
