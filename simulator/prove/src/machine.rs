@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Binding, Fmt, Operand};
 use wavesim_machine::memory::{PRIVATE_BASE, SHARED_BASE};
-use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, NULL, VCC_HI, VCC_LO};
+use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, NULL, SGPRS, VCC_HI, VCC_LO};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -231,6 +231,9 @@ impl<'a> Machine<'a> {
 
     /// An SGPR by operand code.
     fn scalar(&self, terms: &mut Terms, code: u32) -> Term {
+        if code as usize >= SGPRS {
+            return terms.constant(0, 32);
+        }
         self.get(terms, 0, Register::Scalar(code))
     }
 
@@ -240,7 +243,9 @@ impl<'a> Machine<'a> {
     }
 
     fn write_scalars(&mut self, terms: &mut Terms, code: u32, count: u32, value: Term) {
-        for k in (0..count).filter(|_| code as usize != NULL) {
+        // Writes beyond the file are dropped.
+        let exists = |k: &u32| code as usize != NULL && ((code + k) as usize) < SGPRS;
+        for k in (0..count).filter(exists) {
             let word = terms.extract(value, 32 * k, 32);
             self.state.set(0, Register::Scalar(code + k), word);
         }

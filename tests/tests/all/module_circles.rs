@@ -168,8 +168,8 @@ fn circles(uses: &Uses) -> Vec<BTreeSet<String>> {
 fn no_module_is_in_a_circle() {
     for folder in ACYCLIC {
         let uses = uses(&root().join(folder).join("src"));
-        assert!(uses.len() > 5, "{folder}: no modules found");
-        assert!(uses.values().any(|used| used.len() > 3), "{folder}: no uses found");
+        assert!(uses.len() > 2, "{folder}: no modules found");
+        assert!(uses.values().any(|used| !used.is_empty()), "{folder}: no uses found");
         let circles = circles(&uses);
         assert!(circles.is_empty(), "modules of {folder} use one another: {circles:?}");
     }
