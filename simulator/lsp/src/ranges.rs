@@ -119,7 +119,7 @@ impl Reaching {
         next_write.extend(out.writes.iter().enumerate().map(|(bit, at)| (*at, bit + 1)));
         let mut changed = true;
         while std::mem::take(&mut changed) {
-            for at in 0..count {
+            for (at, effect) in effects.iter().enumerate() {
                 let slot = at * words..(at + 1) * words;
                 let (mut visible, mut hidden) =
                     (out.visible[slot.clone()].to_vec(), out.hidden[slot].to_vec());
@@ -130,7 +130,7 @@ impl Reaching {
                 if let Some(bit) = next_write.get(&at) {
                     own[bit / 64] |= 1 << (bit % 64);
                 }
-                match effects[at] {
+                match effect {
                     Effect::None => {}
                     Effect::Partly => drop(add(&mut visible, &own)),
                     Effect::Active => {
