@@ -299,7 +299,7 @@ fn a_missing_page_is_explained() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{text}");
     for step in [
-        "scripts/build-web.sh",
+        "cargo xtask build-web",
         "wavesim serve --page web/page/dist",
         "WAVESIM_PAGE=web/page/dist cargo build",
     ] {
