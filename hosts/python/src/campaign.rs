@@ -22,14 +22,12 @@ fn open(plan: &str, folder: PathBuf, is_json: bool) -> PyResult<Campaign> {
     parsed.map_err(error)
 }
 
+/// A plan: its name, the limits of a case (seconds, megabytes), whether it keeps output, and its cases.
+type Plan = (String, (f64, u64), bool, Vec<PyCase>);
+
 /// Returns the name of a plan, its limits (seconds, megabytes), whether all outputs are kept, and the cases of a shard.
 #[pyfunction]
-pub fn cases(
-    plan: &str,
-    folder: PathBuf,
-    is_json: bool,
-    shard: &str,
-) -> PyResult<(String, (f64, u64), bool, Vec<PyCase>)> {
+pub fn cases(plan: &str, folder: PathBuf, is_json: bool, shard: &str) -> PyResult<Plan> {
     let shard: Shard = shard.parse().map_err(error)?;
     let campaign = open(plan, folder, is_json)?;
     let contents = contents(&campaign).map_err(error)?;

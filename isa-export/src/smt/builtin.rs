@@ -172,12 +172,12 @@ impl Operators<'_> {
                 let quiet = to.width() <= from.width();
                 self.convert_float(v, from, to, quiet, self.setting.env.round(to))
             }
-            (true, false) => self.to_int(v, from, to.width(), to.is_signed(), Round::Zero),
+            (true, false) => self.integer(v, from, to.width(), to.is_signed(), Round::Zero),
             (false, true) => {
                 if self.is_unknown(to) {
                     return self.unknown(&format!("from.{}", type_name(from)), to, &[v], to.width());
                 }
-                self.floats().from_int(v, from.is_signed(), to)
+                self.floats().number_of(v, from.is_signed(), to)
             }
         }
     }
@@ -194,11 +194,11 @@ impl Operators<'_> {
         self.floats().convert(v, from, to, quiet, round)
     }
 
-    fn to_int(&mut self, v: Term, from: Ty, width: u32, signed: bool, round: Round) -> Term {
+    fn integer(&mut self, v: Term, from: Ty, width: u32, signed: bool, round: Round) -> Term {
         if self.is_unknown(from) || width > 64 {
             return self.unknown(&format!("to_int.{width}.{signed}.{round:?}"), from, &[v], width);
         }
-        self.floats().to_int(v, from, width, signed, round)
+        self.floats().integer(v, from, width, signed, round)
     }
 
     /// A pure builtin, whose result has this width.
@@ -278,11 +278,11 @@ impl Operators<'_> {
             Pure::F32ToF64 => cvt(self, Ty::F64),
             Pure::F32ToBf16 => cvt(self, Ty::BF16),
             Pure::F32ToF16Rtz => self.convert_float(a, ty, Ty::F16, true, zero),
-            Pure::F32ToI32 | Pure::F64ToI32 => self.to_int(a, ty, 32, true, zero),
-            Pure::F32ToU32 | Pure::F64ToU32 => self.to_int(a, ty, 32, false, zero),
-            Pure::F16ToI16 => self.to_int(a, ty, 16, true, zero),
-            Pure::F16ToU16 => self.to_int(a, ty, 16, false, zero),
-            Pure::F32ToU8 => self.to_int(a, ty, 8, false, env.round(ty)),
+            Pure::F32ToI32 | Pure::F64ToI32 => self.integer(a, ty, 32, true, zero),
+            Pure::F32ToU32 | Pure::F64ToU32 => self.integer(a, ty, 32, false, zero),
+            Pure::F16ToI16 => self.integer(a, ty, 16, true, zero),
+            Pure::F16ToU16 => self.integer(a, ty, 16, false, zero),
+            Pure::F32ToU8 => self.integer(a, ty, 8, false, env.round(ty)),
             Pure::I32ToF32 | Pure::U32ToF32 => self.convert(a, ty, Ty::F32),
             Pure::I32ToF64 | Pure::U32ToF64 => self.convert(a, ty, Ty::F64),
             Pure::I16ToF16 | Pure::U16ToF16 => self.convert(a, ty, Ty::F16),

@@ -252,7 +252,7 @@ impl Floats<'_> {
     }
 
     /// Rounds to an integer and saturates; a NaN returns 0.
-    pub fn to_int(&mut self, x: Term, ty: Ty, width: u32, signed: bool, round: Round) -> Term {
+    pub fn integer(&mut self, x: Term, ty: Ty, width: u32, signed: bool, round: Round) -> Term {
         let x = self.flush_input(x, ty);
         let whole = self.terms.float(FloatOp::Integral(ty, rounding(round)), vec![x], ty.width());
         let magnitude = self.magnitude(whole, ty);
@@ -273,7 +273,7 @@ impl Floats<'_> {
         self.terms.ite(nan, zero, value)
     }
 
-    pub fn from_int(&mut self, value: Term, signed: bool, to: Ty) -> Term {
+    pub fn number_of(&mut self, value: Term, signed: bool, to: Ty) -> Term {
         let op = FloatOp::FromInt { signed, to, rounding: self.round_of(to) };
         self.terms.float(op, vec![value], to.width())
     }

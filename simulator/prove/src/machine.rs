@@ -29,13 +29,16 @@ pub struct After {
     pub ended: bool,
 }
 
+/// The semantics of an instruction's first half, and of VOPD's second.
+pub type Halves<'a> = (&'a Semantics, Option<&'a Semantics>);
+
 /// Executes instructions.
 pub struct Executor<'a> {
     pub setup: &'a Setup,
     pub lanes: Lanes,
     pub routes: &'a Routes,
     /// The semantics of both halves.
-    pub semantics: &'a dyn Fn(&Inst) -> Option<(&'a Semantics, Option<&'a Semantics>)>,
+    pub semantics: &'a dyn Fn(&Inst) -> Option<Halves<'a>>,
     /// The number of the program, and of masks that it has written: what other lanes write has a name of its own
     /// each time.
     pub program: usize,

@@ -75,7 +75,7 @@ impl Solver {
     fn arguments(&self) -> Vec<String> {
         let ms = self.limit.as_millis();
         let name = self.name();
-        let list = if name.contains("bitwuzla") {
+        if name.contains("bitwuzla") {
             vec!["--lang".into(), "smt2".into(), "--time-limit-per".into(), ms.to_string()]
         } else if name.contains("cvc5") {
             vec![
@@ -86,8 +86,7 @@ impl Solver {
             ]
         } else {
             vec!["-in".into(), "-smt2".into(), format!("-t:{ms}"), "-memory:2048".into()]
-        };
-        list
+        }
     }
 
     fn failed(&self, error: impl ToString) -> SolverError {

@@ -105,7 +105,7 @@ pub fn pytest(text: &str, success: bool) -> Outcome {
 
 /// A program without tests of its own, which exits successfully; the remark is its last line.
 pub fn exit(text: &str, success: bool) -> Outcome {
-    let last = text.lines().map(plain).filter(|line| !line.trim().is_empty()).next_back().unwrap_or_default();
+    let last = text.lines().map(plain).rfind(|line| !line.trim().is_empty()).unwrap_or_default();
     let remark = last.trim().chars().take(100).collect();
     Outcome { passed: success.into(), failed: (!success).into(), remark, ..Outcome::default() }
 }

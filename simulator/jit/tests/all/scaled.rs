@@ -138,7 +138,7 @@ fn scaled_offsets_are_products() {
             ]
         };
         for offset in
-            [&|lane| lane as u32, &|lane| 3 * lane % 32, &|_| 7, &|lane| 128 * (lane & 1), &|lane| 40 * lane]
+            [&|lane| lane, &|lane| 3 * lane % 32, &|_| 7, &|lane| 128 * (lane & 1), &|lane| 40 * lane]
                 as [&dyn Fn(u32) -> u32; 5]
         {
             let [scaled, plain] = [true, false].map(|scaled| {

@@ -144,7 +144,9 @@ impl Drop for Client {
         }
         self.request("shutdown", Value::Null).expect("shutdown");
         self.notify("exit", Value::Null);
-        self.server.take().map(|server| server.join().expect("the server"));
+        if let Some(server) = self.server.take() {
+            server.join().expect("the server");
+        }
     }
 }
 

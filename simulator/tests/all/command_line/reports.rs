@@ -107,8 +107,7 @@ fn campaigns_run_continue_merge_and_report() {
     let file = |name: &str| format!("{dir}/{name}");
     let plan = file("plan.toml");
     std::fs::write(&plan, PLAN.replace("KERNELS", &workspace("examples"))).unwrap();
-    let [results, html, json, junit, sarif] =
-        ["all.db", "r.html", "r.json", "r.xml", "r.sarif"].map(|name| file(name));
+    let [results, html, json, junit, sarif] = ["all.db", "r.html", "r.json", "r.xml", "r.sarif"].map(&file);
     let list = wavesim(&["campaign", &plan, "--list"]).out;
     assert_eq!(list.lines().count(), 6, "{list}");
     let run = |more: &[&str]| wavesim(&[&["campaign", &plan, "--results", &results], more].concat());

@@ -144,8 +144,11 @@ fn part(expr: &Expr) -> Option<Part> {
     }
 }
 
+/// Floats in a value: their types, and their first bits.
+type Floats = &'static [(Ty, u32)];
+
 /// Returns the floats of a data format, with their lowest bits, and those that untyped bits may hold.
-fn floats(format: &str) -> (&'static [(Ty, u32)], &'static [(Ty, u32)]) {
+fn floats(format: &str) -> (Floats, Floats) {
     match format.strip_prefix("FMT_NUM_").unwrap_or(format) {
         "F16" => (&[(Ty::F16, 0)], &[]),
         "BF16" => (&[(Ty::BF16, 0)], &[]),
