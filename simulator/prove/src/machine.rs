@@ -643,6 +643,8 @@ impl smt::Machine for Machine<'_> {
         self.state.set_memory(id, memory);
         if !matches!(id, MemoryId::Scratch(_)) {
             self.state.events.push(Event { guard, address, memory: id, value });
+            // Of an atomic, a lane sees what the lanes before it have stored.
+            self.state.loads_after_stores |= self.sem.uses.memory_read;
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ pub struct State {
     memories: BTreeMap<MemoryId, Term>,
     /// Stores to shared memory, in order.
     pub events: Vec<Event>,
-    /// A load of shared memory followed a store: it may see the store of another lane.
+    /// A load of shared memory followed a store, or was part of an atomic: it may see the store of another lane.
     pub loads_after_stores: bool,
     /// The addresses of all accesses to global memory.
     pub addresses: Vec<Term>,

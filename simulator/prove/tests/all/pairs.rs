@@ -147,3 +147,26 @@ fn branches_and_loops() {
     let Some(verdict) = ask(setup, [a, b], &["s2 < 50 && s1 < 16"], live(&["s0"])) else { return };
     assert_eq!(verdict.expect("an answer"), Verdict::EqualUpTo(8));
 }
+
+/// Lanes that write the same place see one another in an atomic, but not in a load and a store.
+#[test]
+fn atomics_are_not_loads_and_stores() {
+    let setup = Setup { full_exec: true, ..Setup::new(Arch::Rdna3, 32) };
+    let a = "global_atomic_add_u32 v0, v1, v2, s[0:1] glc; s_waitcnt vmcnt(0)";
+    let b = "global_load_b32 v0, v1, s[0:1]; s_waitcnt vmcnt(0); v_add_nc_u32 v3, v0, v2; global_store_b32 v1, v3, s[0:1]";
+    let live = Some(wavesim_prove::Live::Memory);
+    // All lanes at one address, which makes the question small.
+    let Some(verdict) = ask(setup, [a, b], &["v1 == 0 && v2 == 1"], live) else { return };
+    assert!(!matches!(verdict, Ok(Verdict::Equal | Verdict::EqualUpTo(_))), "{verdict:?}");
+}
+
+/// What is assumed of EXEC is about one lane, and not about the others.
+#[test]
+fn assumptions_on_exec_are_of_single_lanes() {
+    let setup = Setup::new(Arch::Rdna3, 32);
+    let texts = ["v_mov_b32 v0, v1", "v_mov_b32 v0, v2"];
+    let Some(verdict) = ask(setup.clone(), texts, &["exec_lo == 2"], None) else { return };
+    assert!(matches!(verdict, Ok(Verdict::Differ(_))), "{verdict:?}");
+    let Some(verdict) = ask(setup, texts, &["exec_lo == 0"], None) else { return };
+    assert_eq!(verdict.expect("an answer"), Verdict::Equal);
+}
