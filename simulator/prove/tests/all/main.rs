@@ -1,6 +1,7 @@
 //! Pairs of sequences whose relation is known. Without a solver, they are skipped.
 
 mod pairs;
+mod random;
 
 use std::time::Duration;
 use wavesim_asm::{NoSymbols, Options, parse};
