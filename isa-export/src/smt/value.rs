@@ -55,8 +55,14 @@ impl Terms {
                 let a = arg(0)?;
                 a.checked_rem(arg(1)?).unwrap_or(a)
             }
-            Op::Shl => shift(arg(1)?, width).map_or(0, |count| arg(0).unwrap_or(0) << count),
-            Op::Lshr => shift(arg(1)?, width).map_or(0, |count| arg(0).unwrap_or(0) >> count),
+            Op::Shl => match shift(arg(1)?, width) {
+                Some(count) => arg(0)? << count,
+                None => 0,
+            },
+            Op::Lshr => match shift(arg(1)?, width) {
+                Some(count) => arg(0)? >> count,
+                None => 0,
+            },
             Op::Ashr => (signed(0)? >> arg(1)?.min(127)) as u128,
             Op::Eq => (arg(0)? == arg(1)?) as u128,
             Op::Ult => (arg(0)? < arg(1)?) as u128,

@@ -4,7 +4,7 @@ use crate::routes::Register;
 use crate::setup::{Lanes, Setup};
 use crate::state::initial;
 use isa_export::smt::{Term, Terms};
-use wavesim_machine::state::wave::{EXEC_LO, M0, VCC_LO};
+use wavesim_machine::state::wave::{EXEC_LO, M0, TTMP, VCC_LO};
 
 /// A precondition that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +26,9 @@ pub fn register(name: &str) -> Option<Register> {
         "exec_hi" => Some(Register::Scalar(EXEC_LO as u32 + 1)),
         "m0" => Some(Register::Scalar(M0 as u32)),
         "scc" => Some(Register::Scc),
+        _ if name.starts_with("ttmp") => {
+            number(&name[4..], TTMP.len() as u32).map(|n| Register::Scalar(TTMP.start as u32 + n))
+        }
         _ => match name.split_at_checked(1)? {
             ("v", rest) => number(rest, 1024).map(Register::Vector),
             ("s", rest) => number(rest, 106).map(Register::Scalar),

@@ -5,7 +5,7 @@ use crate::routes::Register;
 use crate::setup::{Lanes, Setup};
 use isa_export::smt::{Sort, Term, Terms, Unsupported};
 use std::collections::BTreeMap;
-use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, NULL, VCC_HI, VCC_LO};
+use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 
 /// The prefix of variables that stand for what other lanes compute.
 pub const OTHER_LANES: &str = "other";
@@ -64,6 +64,7 @@ pub fn register_name(register: Register) -> String {
             EXEC_LO => "exec_lo".into(),
             EXEC_HI => "exec_hi".into(),
             M0 => "m0".into(),
+            n if TTMP.contains(&n) => format!("ttmp{}", n - TTMP.start),
             _ => format!("s{n}"),
         },
         Register::Scc => "scc".into(),
