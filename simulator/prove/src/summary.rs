@@ -31,6 +31,9 @@ impl Summary {
         let executor =
             Executor { setup, lanes, routes: &routes, semantics: &find, program: 0, masks: Cell::new(0) };
         let state = execute(&mut terms, &executor, code.program, code.entry)?.state;
+        if state.loads_after_stores {
+            return Err(Unsupported("lanes that may see each other's stores".into()));
+        }
         let written: Vec<(u32, Register)> = state.written().collect();
         let registers = written
             .into_iter()
