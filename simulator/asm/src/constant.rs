@@ -135,7 +135,8 @@ pub fn wide_literal(value: &Value, force: bool) -> Result<u64, &'static str> {
 /// such a literal.
 pub fn wide_literal_text(literal: u64, constant: Constant) -> String {
     let value = Value::Int(literal as i64);
-    let is_wide = matches!(constant, Constant::Int64 | Constant::F64)
+    let is_wide = literal >> 32 != 0
+        && matches!(constant, Constant::Int64 | Constant::F64)
         && encode_in(&value, constant, false, Literals::NarrowBesideWide).is_err()
         && !(constant == Constant::F64 && literal as u32 == 0);
     if is_wide { format!("0x{literal:x}") } else { format!("lit64(0x{literal:x})") }

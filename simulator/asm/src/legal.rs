@@ -163,7 +163,8 @@ fn check_range(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static 
     };
     let odd_vectors = |first: u32| {
         let message = || format!("{count} vector registers must start at an even one, not at v{first}");
-        (options.arch.facts().instructions.even_vgprs && first % 2 == 1)
+        let any = forms(options.arch).get(inst.entry).traits.has(Trait::AnyFirstVgpr);
+        (options.arch.facts().instructions.even_vgprs && first % 2 == 1 && !any)
             .then(|| ("misaligned VGPRs", message()))
     };
     if let Some(first) = slot.names.vgpr(code) {

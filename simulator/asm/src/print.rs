@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::constant;
-use super::dialect::Trait;
+use super::dialect::{HALVES_HAVE_BOTH, LITERALS_ARE_MARKED, Trait};
 use super::form::{Bit, Class, Form, Imm, Size, Slot, SlotKind, forms, half_slots};
 use super::message;
 use super::names::{LITERAL, LITERAL64, names};
@@ -207,27 +207,21 @@ impl Printer<'_> {
         let short = self.form.has_half_in_register_number();
         let sixteen = slot.size == Size::Bits(16);
         // 32-bit encodings store the half of a 16-bit register in bit 7 of the register number.
-        let (value, half) = match types.name(value) {
-            Some(name) if sixteen && short && name.starts_with('v') && value & 128 != 0 => {
-                (value & !128, Some(".h"))
-            }
-            Some(name) if sixteen && self.high_half(slot) && name.starts_with('v') => (value, Some(".h")),
+        let vector = types.name(value).is_some_and(|name| name.starts_with('v') && !name.starts_with("vcc"));
+        let (value, half) = match vector && sixteen {
+            true if short && value & 128 != 0 => (value & !128, Some(".h")),
+            true if self.high_half(slot) => (value, Some(".h")),
             // If LLVM only has the operation on halves, the low half is named as well.
-            Some(name)
-                if sixteen
-                    && self.form.traits.has(Trait::LowHalfNamed)
-                    && name.starts_with('v')
-                    && !name.contains('_') =>
-            {
-                (value, Some(".l"))
-            }
+            true if self.form.traits.has(Trait::LowHalfNamed) => (value, Some(".l")),
             _ => (value, None),
         };
         match types.name(value) {
             Some(LITERAL) if self.form.literal.is_some() => {
                 let literal = self.form.literal.map_or(0, |f| self.inst.fields[f as usize]);
+                let inline = !self.form.traits.has(Trait::NoInlineFirstSource);
+                let marked = self.exact || inline && LITERALS_ARE_MARKED.has(self.options.arch);
                 match constant::literal_text(literal, slot.constant) {
-                    text if self.exact && !text.starts_with("0x") => format!("lit(0x{literal:x})"),
+                    text if marked && !text.starts_with("0x") => format!("lit(0x{literal:x})"),
                     text => text,
                 }
             }
@@ -288,9 +282,10 @@ impl Printer<'_> {
         }
     }
 
-    /// Returns whether OP_SEL selects the high half and LLVM has no modifier for it.
+    /// Returns whether OP_SEL selects the high half, and LLVM has no modifier for it or prints both.
     fn high_half(&self, slot: &Slot) -> bool {
-        let written = |m: &Mod| matches!(m, Mod::Bits { name: "op_sel", printed: true, .. });
+        let both = HALVES_HAVE_BOTH.has(self.options.arch) && !self.form.traits.has(Trait::OpSelSelectsLanes);
+        let written = |m: &Mod| !both && matches!(m, Mod::Bits { name: "op_sel", printed: true, .. });
         let modifier = self.form.mods.iter().any(written);
         let packed = self.inst.field(self.options.arch.table(), "NEG_HI").is_some();
         !modifier && !packed && slot.source.is_some_and(|s| self.get("OP_SEL") >> s & 1 != 0)

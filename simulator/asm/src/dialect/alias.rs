@@ -108,13 +108,26 @@ pub const RDNA4: [(&str, &str); 4] = [
     ("ds_subrev_rtn_u64", "ds_rsub_rtn_u64"),
 ];
 
-/// Old names of control flow that LLVM accepts for CDNA 5.
-pub const CDNA5: [(&str, &str); 5] = [
+/// Old names that LLVM accepts for CDNA 5: of control flow, and RDNA 4's and earlier ones of matrix loads.
+pub const CDNA5: [(&str, &str); 18] = [
     ("s_getpc_b64", "s_get_pc_i64"),
     ("s_setpc_b64", "s_set_pc_i64"),
     ("s_swappc_b64", "s_swap_pc_i64"),
     ("s_call_b64", "s_call_i64"),
     ("s_rfe_b64", "s_rfe_i64"),
+    ("ds_load_tr_b64", "ds_load_tr8_b64"),
+    ("ds_load_tr_b128", "ds_load_tr16_b128"),
+    ("ds_load_b64_tr_b4", "ds_load_tr4_b64"),
+    ("ds_load_b64_tr_b8", "ds_load_tr8_b64"),
+    ("ds_load_b96_tr_b6", "ds_load_tr6_b96"),
+    ("ds_load_b128_tr_b16", "ds_load_tr16_b128"),
+    ("global_load_tr_b64", "global_load_tr8_b64"),
+    ("global_load_tr_b128", "global_load_tr16_b128"),
+    ("global_load_b64_tr_b4", "global_load_tr4_b64"),
+    ("global_load_b64_tr_b8", "global_load_tr8_b64"),
+    ("global_load_b96_tr_b6", "global_load_tr6_b96"),
+    ("global_load_b128_tr_b16", "global_load_tr16_b128"),
+    ("v_fma_mix_f32_f16", "v_fma_mix_f32"),
 ];
 
 /// Aliases of whole names that LLVM accepts only for CDNA.

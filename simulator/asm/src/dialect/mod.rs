@@ -120,6 +120,11 @@ pub enum Trait {
     HalfFirstSource,
     /// The first source has no inline constants: they are literals.
     NoInlineFirstSource,
+    /// OP_SEL's first bit selects the half of the first source that the semantics read, of which the description
+    /// therefore says 32 bits.
+    HalfOfFirstSource,
+    /// The registers of vectors may start at an odd one (LLVM 22).
+    AnyFirstVgpr,
     /// Sources have no signs, although the encoding has their bits.
     NoSigns,
     /// A scalar source gives one value of 32 bits to both halves, so that OP_SEL and OP_SEL_HI are clear for it.
@@ -172,6 +177,18 @@ impl ArchSet {
 use ArchSet::*;
 use Trait::*;
 
+/// The functions of BF16 that CDNA 5 adds.
+const FUNCTIONS_OF_BF16: &[&str] = &[
+    "V_COS_BF16",
+    "V_EXP_BF16",
+    "V_LOG_BF16",
+    "V_RCP_BF16",
+    "V_RSQ_BF16",
+    "V_SIN_BF16",
+    "V_SQRT_BF16",
+    "V_TANH_BF16",
+];
+
 /// The instructions with each trait. `*` matches any characters.
 pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (Reversed, Any, &["S_SETREG_B32"]),
@@ -217,7 +234,9 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (HalfFirstSource, Cdna5, &["V_CVT_PK_F32_FP8", "V_CVT_PK_F32_BF8"]),
     (NoInlineFirstSource, Cdna5, &["V_CVT_PK_FP8_F16", "V_CVT_PK_BF8_F16"]),
     (Unsuffixed, Cdna5, &["V_CVT_PK_F16_FP8", "V_CVT_PK_F16_BF8"]),
-    (NoSigns, Cdna5, &["V_CVT_SCALEF32_*"]),
+    (NoSigns, Cdna5, &["V_CVT_SCALEF32_*", "V_PK_ADD_M*16"]),
+    (HalfOfFirstSource, Cdna5, &["V_CVT_SR_FP8_F16", "V_CVT_SR_BF8_F16"]),
+    (AnyFirstVgpr, Cdna5, &["*_LOAD_TR6_B96"]),
     (OneScalarHalf, Cdna5, &["V_PK_ADD_F32", "V_PK_FMA_F32", "V_PK_MUL_F32"]),
     (OpSelWithAccumulator, Cdna, &["V_CVT_SR_BF8_F32", "V_CVT_SR_FP8_F32"]),
     (SdwaSourceOnly, Cdna, &["V_CVT_*F32_FP8", "V_CVT_*F32_BF8"]),
@@ -238,8 +257,11 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (NoHalves, Cdna, &["V_ACCVGPR_*"]),
     (FixedHalves, Cdna, &["V_DOT*"]),
     (NoHalves, Cdna5, &["V_DOT4_*", "V_DOT8_*"]),
-    (NoClamp, Cdna5, &["V_CVT_*F16_FP8", "V_CVT_*F16_BF8", "V_CVT_F32_BF16"]),
-    (NoOutputModifier, Cdna5, &["V_CVT_F16_FP8", "V_CVT_F16_BF8", "V_CVT_F32_BF16"]),
+    (NoClamp, Cdna5, &["V_CVT_*F16_FP8", "V_CVT_*F16_BF8", "V_CVT_F32_BF16", "V_CVT_SR_*8_F16"]),
+    (NoClamp, Cdna5, &["V_MUL_U64", "V_ASHR_PK_*8_I32"]),
+    (NoOutputModifier, Cdna5, &["V_CVT_*F16_FP8", "V_CVT_*F16_BF8", "V_CVT_F32_BF16"]),
+    (NoClamp, Cdna5, FUNCTIONS_OF_BF16),
+    (NoOutputModifier, Cdna5, FUNCTIONS_OF_BF16),
     (NoClamp, Cdna, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32", "V_CVT_PK_FP8_F32", "V_CVT_PK_BF8_F32"]),
     (NoClamp, BeforeCdna5, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32", "V_CVT_PK_FP8_F32", "V_CVT_PK_BF8_F32"]),
     (NoClamp, BeforeCdna5, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
@@ -377,6 +399,12 @@ pub const SWIZZLE_FFT_AND_ROTATE: ArchSet = Llvm22;
 
 /// LLVM's names of hardware registers keep the `WAVE_` of the description.
 pub const WAVE_IN_REGISTER_NAMES: ArchSet = Cdna5;
+
+/// In encodings with OP_SEL, halves are names of registers and bits of `op_sel:` (LLVM 22).
+pub const HALVES_HAVE_BOTH: ArchSet = Cdna5;
+
+/// A literal that could be an inline constant is `lit(…)` (LLVM 22).
+pub const LITERALS_ARE_MARKED: ArchSet = Cdna5;
 
 /// The instruction used as padding in code sections.
 pub const PADDING: &str = "s_nop 0";

@@ -24,6 +24,10 @@ impl<'a, 't> Matcher<'a, 't> {
             }));
         };
         let wave = self.options.wave;
+        let null = matches!(&operand.value, Value::Reg(r) if r.base == RegBase::Special(Special::Null));
+        if null && self.form.traits.has(Trait::TensorGroups) {
+            return Err(self.mismatch(slot, operand));
+        }
         match slot.kind {
             SlotKind::Imm(imm) => return self.immediate(slot, imm, operands),
             SlotKind::Value => {
@@ -83,10 +87,6 @@ impl<'a, 't> Matcher<'a, 't> {
                 if !is_off(operand) {
                     self.value(slot, operand, slot.size.registers(wave))?;
                 }
-            }
-            SlotKind::OptionalGroup if matches!(&operand.value, Value::Reg(r) if r.base == RegBase::Special(Special::Null)) =>
-            {
-                return Err(self.mismatch(slot, operand));
             }
             SlotKind::OptionalBase | SlotKind::OptionalGroup => {
                 self.value(slot, operand, slot.size.registers(wave))?;

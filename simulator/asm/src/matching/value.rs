@@ -293,7 +293,8 @@ impl<'a, 't> Matcher<'a, 't> {
         code: u32,
         span: Span,
     ) -> Result<u32, AsmError> {
-        if slot.size != Size::Bits(16) {
+        let first = slot.source == Some(0) && self.form.traits.has(Trait::HalfOfFirstSource);
+        if slot.size != Size::Bits(16) && !first {
             return Err(AsmError::new(
                 span,
                 "this operand is not a 16-bit value: it cannot be half of a register",

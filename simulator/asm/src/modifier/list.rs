@@ -1,7 +1,7 @@
 //! The modifiers of an entry, which follow from the fields of its encoding.
 
-use super::{Mod, Part, PartsStyle, Style, ThKind};
-use crate::dialect::{POSITIVE_BUFFER_OFFSETS, Trait, Traits};
+use super::{Mod, Part, PartsStyle, ResultBit, Style, ThKind};
+use crate::dialect::{HALVES_HAVE_BOTH, POSITIVE_BUFFER_OFFSETS, Trait, Traits};
 use crate::matrix::Modifiers;
 use isa_spec::tables::{ArchTable, Encoding, EntryId, Instruction, OperandSig};
 use wavesim_isa::arch::Arch;
@@ -143,7 +143,7 @@ impl List {
     fn parts_of_fields(&mut self) {
         if self.traits.has(Trait::TruthTable) {
             let bits = [self.part("NEG", 0, 3), self.part("ABS", 0, 3), self.part("OMOD", 0, 2)];
-            self.parts("bitop3", &bits, PartsStyle::Hex);
+            self.parts("bitop3", &bits, PartsStyle::Table);
         }
         if self.traits.has(Trait::SwapControls) {
             self.parts("bound_ctrl", &[self.part("OP_SEL", 1, 1)], PartsStyle::Decimal);
@@ -172,7 +172,7 @@ impl List {
         let immediate =
             |o: &&OperandSig| self.type_name(o) == "OPR_SIMM8" && self.field_name(o) == Some("VSRCY2");
         let field = self.operands.iter().filter(immediate).find_map(|o| o.field);
-        self.mods.extend(field.map(|field| Mod::Number { name: "bitop3", field, style: Style::Hex }));
+        self.mods.extend(field.map(|field| Mod::Number { name: "bitop3", field, style: Style::Table }));
     }
 
     fn is_packed(&self) -> bool {
@@ -192,6 +192,17 @@ impl List {
         !self.operands.is_empty() && self.operands.iter().all(|o| !o.output)
     }
 
+    fn is_scalar_prefetch(&self) -> bool {
+        self.is_scalar() && self.only_reads()
+    }
+
+    /// Returns whether the instruction has an address and no data, although its encoding has a field for data.
+    fn is_prefetch(&self) -> bool {
+        self.only_reads()
+            && self.field("VSRC").is_some()
+            && !self.operands.iter().any(|o| self.field_name(o) == Some("VSRC"))
+    }
+
     /// Halves and bytes of registers, and sets of indices.
     fn halves(&mut self, matrix: Option<Modifiers>, mixed: bool) {
         let traits = self.traits;
@@ -208,20 +219,29 @@ impl List {
         } else if let Some(bits) = matrix.and_then(|m| m.index_bits) {
             self.mods.extend(self.field("OP_SEL").map(|field| Mod::IndexKey { field, bits }));
         } else if let Some(field) = self.field("OP_SEL").filter(|_| halves) {
+            let op_sel = |sources, dest, printed| Mod::Bits { name: "op_sel", field, sources, dest, printed };
             if traits.has(Trait::SourceByteSelect) {
+                if self.operands.iter().any(|o| o.output && o.size_bits == 16) {
+                    self.mods.push(op_sel(0, ResultBit::Listed, HALVES_HAVE_BOTH.has(self.arch)));
+                }
                 self.mods.push(Mod::Byte { field, bits: [1, 0] });
             } else if traits.has(Trait::ResultByteSelect) {
+                if traits.has(Trait::HalfOfFirstSource) {
+                    self.mods.push(op_sel(1, ResultBit::Zero, true));
+                }
                 self.mods.push(Mod::Byte { field, bits: [2, 3] });
             } else {
                 // LLVM 19 uses register halves (`v1.h`) where later versions use the modifier.
                 let packed = self.is_packed();
                 let lanes = traits.has(Trait::OpSelSelectsLanes);
-                let printed =
-                    packed || lanes || traits.has(Trait::OpSel) || traits.has(Trait::OpSelWithAccumulator);
+                let both = HALVES_HAVE_BOTH.has(self.arch);
+                let written = traits.has(Trait::OpSel) || traits.has(Trait::OpSelWithAccumulator);
+                let printed = packed || lanes || both || written;
                 let named = self.arch.facts().true16;
-                if printed || named && self.operands.iter().any(|o| o.size_bits == 16) {
-                    let dest = !packed && !lanes;
-                    self.mods.push(Mod::Bits { name: "op_sel", field, sources: ALL_SOURCES, dest, printed });
+                let halved = named && self.operands.iter().any(|o| o.size_bits == 16);
+                if packed || lanes || written || halved {
+                    let dest = if packed || lanes { ResultBit::Absent } else { ResultBit::Listed };
+                    self.mods.push(op_sel(ALL_SOURCES, dest, printed));
                 }
             }
         }
@@ -239,10 +259,10 @@ impl List {
             self.mods.extend(self.field("OP_SEL_HI").map(|field| Mod::ScaleBytes { field }));
         }
         let moves = self.operands.iter().any(|o| self.type_name(o).contains("ACCVGPR"));
-        if self.is_packed() && !mixed && !scaled && !moves {
+        if self.is_packed() && !mixed && !scaled && !moves && !self.traits.has(Trait::NoSigns) {
             let signs = matrix.map_or([ALL_SOURCES; 2], |m| [m.neg, m.neg_hi]);
             for (name, field, sources) in [("neg_lo", "NEG", signs[0]), ("neg_hi", "NEG_HI", signs[1])] {
-                let bits = |field| Mod::Bits { name, field, sources, dest: false, printed: true };
+                let bits = |field| Mod::Bits { name, field, sources, dest: ResultBit::Absent, printed: true };
                 self.mods.extend(self.field(field).filter(|_| sources != 0).map(bits));
             }
         }
@@ -379,6 +399,9 @@ impl List {
         }
         self.flag("slc", "SLC");
         self.flag("dlc", "DLC");
+        if !self.is_scalar_prefetch() {
+            self.flag("scale_offset", "SCALE_OFFSET");
+        }
         self.hints();
     }
 
@@ -392,6 +415,7 @@ impl List {
                 "ATOMIC" => ThKind::Atomic,
                 // Loads into LDS have no result, either.
                 "LOAD" => ThKind::Load,
+                _ if self.is_prefetch() => ThKind::Load,
                 _ if self.only_reads() => ThKind::Store,
                 _ => ThKind::Load,
             };
@@ -411,11 +435,9 @@ impl List {
         if !(buffer && writes) {
             self.flag("tfe", "TFE");
         }
-        self.rows(&[
-            ("lwe", "LWE", None),
-            ("d16", "D16", None),
-            ("nv", "NV", None),
-            ("scale_offset", "SCALE_OFFSET", None),
-        ]);
+        self.rows(&[("lwe", "LWE", None), ("d16", "D16", None)]);
+        if !self.is_scalar_prefetch() {
+            self.flag("nv", "NV");
+        }
     }
 }

@@ -19,9 +19,9 @@ pub enum Mod {
     Number { name: &'static str, field: u8, style: Style },
     /// The 16-bit offset of DS instructions, split over two fields.
     Offset16 { low: u8, high: u8, swizzle: bool },
-    /// A bit for each source in the mask `sources`, and one for the destination if `dest`. If not `printed`,
+    /// A bit for each source in the mask `sources`, and perhaps one for the destination. If not `printed`,
     /// the modifier is only parsed: the printer expresses it by register names.
-    Bits { name: &'static str, field: u8, sources: u8, dest: bool, printed: bool },
+    Bits { name: &'static str, field: u8, sources: u8, dest: ResultBit, printed: bool },
     /// Selects a set of the indices of a sparse matrix; `bits` is the number of index bits that a wave needs.
     IndexKey { field: u8, bits: u32 },
     /// A byte selector in two bits of OP_SEL, given from low to high.
@@ -56,6 +56,17 @@ pub enum Mod {
     Parts { name: &'static str, parts: Vec<Part>, style: PartsStyle },
 }
 
+/// The bit of the result in a list of bits for operands: the last, which is bit 3 of the field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultBit {
+    /// The list has none.
+    Absent,
+    /// It is in the list.
+    Listed,
+    /// It is in the list, but 0: bit 3 of the field has another meaning.
+    Zero,
+}
+
 /// Consecutive bits of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
@@ -74,8 +85,8 @@ pub enum PartsStyle {
     Flag,
     /// In decimal.
     Decimal,
-    /// In hex.
-    Hex,
+    /// A truth table: in decimal up to 10, then in hex.
+    Table,
     /// One of the names, after a prefix.
     Names(&'static str, &'static [&'static str]),
 }
@@ -106,6 +117,8 @@ pub enum Style {
     Always,
     /// Printed even if it has its default value, in hex.
     Mask,
+    /// A truth table: as [`PartsStyle::Table`].
+    Table,
 }
 
 /// Instruction group of a temporal hint: names and values differ between groups.

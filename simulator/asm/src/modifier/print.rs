@@ -1,6 +1,6 @@
 //! Printing of modifiers, as LLVM's disassembler does.
 
-use super::{Mod, PartsStyle, Style, ThKind, parts_value};
+use super::{Mod, PartsStyle, ResultBit, Style, ThKind, parts_value};
 use crate::dialect::symbols::{DATA_FORMATS, DIMS, DPP, FORMATS, HINTS, NUMBER_FORMATS, SCOPES};
 use crate::swizzle;
 use std::fmt::Write as _;
@@ -24,8 +24,9 @@ impl Mod {
                     Style::Always => write!(out, " {name}:{value}"),
                     Style::Mask => write!(out, " {name}:0x{value:x}"),
                     _ if value == 0 => Ok(()),
+                    Style::Table if value > 10 => write!(out, " {name}:0x{value:x}"),
                     Style::Hex => write!(out, " {name}:0x{value:x}"),
-                    Style::Decimal | Style::Positive => write!(out, " {name}:{value}"),
+                    Style::Decimal | Style::Positive | Style::Table => write!(out, " {name}:{value}"),
                     Style::Signed => {
                         let width = inst.encoding(arch.table()).fields[*field as usize].width();
                         write!(out, " {name}:{}", (value << (32 - width)) as i32 >> (32 - width))
@@ -40,10 +41,11 @@ impl Mod {
             Mod::Bits { printed: false, .. } => Ok(()),
             Mod::IndexKey { field, .. } if get(field) != 0 => write!(out, " index_key:{}", get(field)),
             Mod::Bits { name, field, sources: mask, dest, .. } => {
-                let value = get(field) & (*mask as u32 | 8);
+                let result = if *dest == ResultBit::Listed { 8 } else { 0 };
+                let value = get(field) & (*mask as u32 | result);
                 let mut list = bits(value, sources);
-                if *dest {
-                    let _ = write!(list, "{}{}", if sources > 0 { "," } else { "" }, value >> 3 & 1);
+                if *dest != ResultBit::Absent {
+                    let _ = write!(list, "{}{}", if sources > 0 { "," } else { "" }, value >> 3);
                 }
                 // Bits of sources that the instruction does not have are not printed.
                 if list.contains('1') { write!(out, " {name}:[{list}]") } else { Ok(()) }
@@ -118,8 +120,8 @@ impl Mod {
             Mod::Parts { name, parts, style } => match (parts_value(parts, &inst.fields), style) {
                 (0, _) => Ok(()),
                 (_, PartsStyle::Flag) => write!(out, " {name}"),
-                (value, PartsStyle::Decimal) => write!(out, " {name}:{value}"),
-                (value, PartsStyle::Hex) => write!(out, " {name}:0x{value:x}"),
+                (value, PartsStyle::Table) if value > 10 => write!(out, " {name}:0x{value:x}"),
+                (value, PartsStyle::Decimal | PartsStyle::Table) => write!(out, " {name}:{value}"),
                 (value, PartsStyle::Names(prefix, names)) => match names.get(value as usize) {
                     Some(own) => write!(out, " {name}:{prefix}{own}"),
                     None => write!(out, " {name}:{value}"),

@@ -1,6 +1,6 @@
 //! Parsing of modifiers: sets the fields that a modifier selects, and reports values out of range.
 
-use super::{Mod, Part, PartsStyle, Style, ThKind};
+use super::{Mod, Part, PartsStyle, ResultBit, Style, ThKind};
 use crate::dialect::BOUND_CTRL_IS_FLAG;
 use crate::dialect::symbols::{
     ATOMIC_HINTS, DATA_FORMATS, DIMS, DPP, FORMATS, LOAD_HINTS, Movement, NUMBER_FORMATS, SCOPES, STORE_HINTS,
@@ -56,7 +56,8 @@ impl Mod {
             Mod::Bits { field, sources, dest, .. } => c.bits(*field, *sources, *dest)?,
             Mod::Byte { field, bits } => {
                 let value = c.int(0, 3)?;
-                c.set(*field, (value & 1) << bits[0] | (value >> 1) << bits[1]);
+                let others = c.inst.fields[*field as usize] as i64 & !(1 << bits[0] | 1 << bits[1]);
+                c.set(*field, others | (value & 1) << bits[0] | (value >> 1) << bits[1]);
             }
             Mod::OpSelHi { field, third, ones } => {
                 let mut bits = c.bit_list(3)?;
@@ -190,22 +191,28 @@ impl Context<'_> {
     }
 
     /// Sets a bit for each source in `mask`, and one for the destination.
-    fn bits(&mut self, field: u8, mask: u8, dest: bool) -> Result<(), AsmError> {
+    fn bits(&mut self, field: u8, mask: u8, result: ResultBit) -> Result<(), AsmError> {
         let sources = self.sources as usize;
         let bits = bit_list(self.modifier)?;
-        let limit = sources + usize::from(dest);
+        let limit = sources + usize::from(result != ResultBit::Absent);
         if bits.len() > limit.max(1) {
             return Err(self.wrong(&format!("a list of at most {limit} bits")));
         }
         // The destination's bit follows the bits of the existing sources, and is encoded as bit 3.
-        let place = |at: usize| if dest && at == sources { 3 } else { at };
+        let place = |at: usize| if result != ResultBit::Absent && at == sources { 3 } else { at };
         let value = bits.iter().enumerate().fold(0, |v, (at, bit)| v | bit << place(at));
-        if value & 7 & !(mask as i64) != 0 {
+        let own = mask as i64 | if result == ResultBit::Listed { 8 } else { 0 };
+        if mask == 0 && value & !own != 0 {
+            return Err(self.wrong("a bit of the result only"));
+        }
+        if value & !own != 0 {
             let own = |at: &u8| mask >> at & 1 != 0;
             let which: Vec<String> = (0..3).filter(own).map(|at| (at + 1).to_string()).collect();
             return Err(self.wrong(&format!("bits of source {} only", which.join(" and "))));
         }
-        self.set(field, value);
+        // Other bits have another meaning.
+        let others = self.inst.fields[field as usize] as i64 & !own;
+        self.set(field, others | value);
         Ok(())
     }
 

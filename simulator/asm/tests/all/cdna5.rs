@@ -8,7 +8,7 @@ use wavesim_isa::codec::{decode, encode};
 const LINES: &[(&str, &[u32])] = &[
     ("s_mov_b64 s[0:1], 0x123456789abcdef0", &[0xbe8001fe, 0x9abcdef0, 0x12345678]),
     ("s_mov_b64 s[0:1], 0x12345678", &[0xbe8001ff, 0x12345678]),
-    ("s_mov_b64 s[0:1], 0x92345678", &[0xbe8001fe, 0x92345678, 0x00000000]),
+    ("s_mov_b64 s[0:1], lit64(0x92345678)", &[0xbe8001fe, 0x92345678, 0x00000000]),
     ("s_mov_b64 s[0:1], 0xffffffff92345678", &[0xbe8001fe, 0x92345678, 0xffffffff]),
     ("s_mov_b64 s[0:1], lit64(0x12345678)", &[0xbe8001fe, 0x12345678, 0x00000000]),
     ("s_mov_b64 s[0:1], lit64(0x1)", &[0xbe8001fe, 0x00000001, 0x00000000]),
@@ -75,6 +75,36 @@ const LINES: &[(&str, &[u32])] = &[
     ),
     ("v_cvt_scale_pk8_f16_fp8 v[0:3], v[4:5], v6 scale_sel:3", &[0xd6a81800, 0x00020d04]),
     ("v_cvt_f32_fp8_e64 v0, v1 byte_sel:1 clamp", &[0xd5ec9000, 0x00000101]),
+    ("v_cvt_sr_bf8_f16 v1, v2, v3 op_sel:[1,0,0] byte_sel:3", &[0xd7756801, 0x00020702]),
+    ("v_bitop3_b32 v0, v1, v2, v3 bitop3:10", &[0xd6340100, 0x440e0501]),
+    ("ds_load_tr6_b96 v[3:5], v0", &[0xdbec0000, 0x03000000]),
+    ("flat_prefetch_b8 v[2:3] th:TH_LOAD_HT", &[0xec17407c, 0x00200000, 0x00000002]),
+    ("s_load_b32 s4, s[2:3], 0xa scale_offset nv", &[0xf4100101, 0xf900000a]),
+];
+
+/// Other spellings that LLVM accepts.
+const SPELLINGS: &[(&str, &[u32])] = &[
+    ("s_mov_b64 s[0:1], 0x92345678", &[0xbe8001fe, 0x92345678, 0x00000000]),
+    ("v_cvt_sr_bf8_f16 v1, v2.h, v3 byte_sel:3", &[0xd7756801, 0x00020702]),
+    ("v_cvt_sr_bf8_f16 v1, v2, v3 byte_sel:3 op_sel:[1]", &[0xd7756801, 0x00020702]),
+    ("v_cvt_f16_bf8 v1.h, v2 byte_sel:2", &[0xd5f84801, 0x00000102]),
+    ("v_cvt_f16_bf8 v1, v2 op_sel:[0,1] byte_sel:2", &[0xd5f84801, 0x00000102]),
+    ("global_load_b64_tr_b8 v[2:3], v0, s[0:1]", &[0xee160000, 0x00000002, 0x00000000]),
+    ("ds_load_tr_b128 v[2:5], v0", &[0xdbf00000, 0x02000000]),
+];
+
+/// Lines that LLVM rejects.
+const REJECTED: &[&str] = &[
+    "v_cvt_f16_bf8 v1, v2 op_sel:[1,0]",
+    "v_cvt_sr_bf8_f16 v1, v2, v3 op_sel:[0,1,0]",
+    "v_tanh_bf16 v1, v2 clamp",
+    "v_sqrt_bf16 v1, v2 mul:2",
+    "v_cvt_pk_f16_fp8 v1, v2 mul:2",
+    "v_mul_u64 v[4:5], v[2:3], v[8:9] clamp",
+    "v_pk_add_min_i16 v10, v1, v2, v3 neg_lo:[1,0,0]",
+    "tensor_load_to_lds null, s[4:11]",
+    "tensor_store_from_lds s[0:3], null",
+    "s_prefetch_data s[18:19], 100, s10, 7 nv",
 ];
 
 #[test]
@@ -86,6 +116,16 @@ fn text_and_words_are_llvms() {
         assert_eq!(&own[..], *words, "{text}");
         let inst = decode(Arch::Cdna5, words).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(print::instruction(&inst, &options), *text);
+    }
+}
+
+#[test]
+fn spellings_are_llvms() {
+    for (text, words) in SPELLINGS {
+        assert_eq!(assembled(text).as_deref(), Ok(*words), "{text}");
+    }
+    for text in REJECTED {
+        assert!(assembled(text).is_err(), "{text}");
     }
 }
 
