@@ -348,8 +348,12 @@ fn restrict(
             set(fields, n, 0);
         }
     };
-    // OP_SEL has a bit for each source in use and for the destination.
-    let used = (1u32 << sources) - 1;
+    // OP_SEL has a bit for each source in use that the modifier selects, and for the destination.
+    let selects = form.mods.iter().find_map(|m| match m {
+        asm::modifier::Mod::Bits { name: "op_sel", sources, .. } => Some(*sources as u32),
+        _ => None,
+    });
+    let used = ((1u32 << sources) - 1) & selects.unwrap_or(u32::MAX);
     let dest = if encoding.contains("VOP3P") { 0 } else { 8 };
     let op_sel = get(fields, "OP_SEL") & if listed("op_sel") { used | dest } else { 0 };
     set(fields, "OP_SEL", op_sel);

@@ -109,7 +109,9 @@ pub static CLASSES: &[Class] = &[
         holds: |c| {
             let encoding = c.encoding.trim_start_matches("ENC_");
             let short = ["VOP1", "VOP2", "VOPC"].iter().any(|e| encoding.starts_with(e));
-            short && c.text.contains(".h")
+            // Unless it names halves (`suite`), LLVM 22 has no OP_SEL for most of these.
+            let selected = c.arch == Arch::Cdna5 && (encoding == "VOP3" || encoding.starts_with("VOP3_"));
+            short && c.text.contains(".h") || selected && c.text.contains(" op_sel:[")
         },
     },
     Class {

@@ -12,6 +12,7 @@
 //! - `opcodes`: instructions that only LLVM has.
 //! - `lines`: handwritten lines, and legal lines with a single change (`changed`).
 //! - `line_classes`: classes of differences of lines.
+//! - `suite`: the lines of LLVM's own tests, if they are there.
 //! - `code_objects`: compiled code, disassembled and reassembled.
 
 mod changed;
@@ -23,3 +24,4 @@ mod lines;
 mod opcodes;
 mod operand_codes;
 mod referee;
+mod suite;

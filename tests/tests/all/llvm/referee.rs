@@ -32,15 +32,18 @@ pub fn tool(arch: Arch) -> String {
     variable("WAVESIM_LLVM_MC_GFX950").or_else(unpacked).unwrap_or_else(|| "llvm-mc-22".to_string())
 }
 
+/// Assembles an instruction.
 pub fn words_of(text: &str, options: &Options) -> Result<Vec<u32>, String> {
     let parsed = asm::parse(text, options, &NoSymbols).map_err(|e| e.to_string())?;
     encode(options.arch, &parsed.inst).map(|w| w.to_vec()).map_err(|e| e.to_string())
 }
 
+/// Disassembles an instruction.
 pub fn text_of(words: &[u32], options: &Options) -> Result<String, String> {
     decode(options.arch, words).map(|inst| print::instruction(&inst, options)).map_err(|e| e.to_string())
 }
 
+/// Returns the processor whose name LLVM gets.
 pub fn processor(arch: Arch) -> &'static str {
     match arch {
         Arch::Rdna35 => "gfx1150",
@@ -52,9 +55,16 @@ pub fn processor(arch: Arch) -> &'static str {
     }
 }
 
+/// Runs the assembler or, with `-disassemble`, the disassembler of LLVM. Returns its output, or `None` if it is not
+/// installed.
 pub fn llvm(arch: Arch, args: &[&str], input: String) -> Option<String> {
+    llvm_for(processor(arch), arch, args, input)
+}
+
+/// As [`llvm`], for a processor of the architecture.
+pub fn llvm_for(processor: &str, arch: Arch, args: &[&str], input: String) -> Option<String> {
     let mut child = Command::new(tool(arch))
-        .args(["-triple=amdgcn", "-show-encoding", &format!("-mcpu={}", processor(arch))])
+        .args(["-triple=amdgcn", "-show-encoding", &format!("-mcpu={processor}")])
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -79,6 +89,16 @@ pub type Reply = Option<(String, Vec<u32>)>;
 /// Disassembles the words of each instruction by itself. Returns LLVM's text and words of each, or `None` if
 /// LLVM is not installed.
 pub fn disassemble<'a>(arch: Arch, list: impl ExactSizeIterator<Item = &'a [u32]>) -> Option<Vec<Reply>> {
+    disassemble_for(processor(arch), arch, &[], list)
+}
+
+/// As [`disassemble`], for a processor of the architecture and with other options of `llvm-mc`.
+pub fn disassemble_for<'a>(
+    processor: &str,
+    arch: Arch,
+    args: &[&str],
+    list: impl ExactSizeIterator<Item = &'a [u32]>,
+) -> Option<Vec<Reply>> {
     let (mut input, count) = (String::new(), list.len());
     for (at, words) in list.enumerate() {
         for words in [words, &[mark(at)]] {
@@ -88,7 +108,8 @@ pub fn disassemble<'a>(arch: Arch, list: impl ExactSizeIterator<Item = &'a [u32]
             writeln!(input, "[{}]", bytes.join(" ")).ok()?;
         }
     }
-    Some(replies(&llvm(arch, &["-disassemble"], input)?, count))
+    let args = [&["-disassemble"], args].concat();
+    Some(replies(&llvm_for(processor, arch, &args, input)?, count))
 }
 
 /// Parses LLVM's text and words for each input.
