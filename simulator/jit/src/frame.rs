@@ -532,9 +532,30 @@ called! {
     }
 }
 
+/// Returns whether code continues after an operation that may have written MODE, whose value was `before`: whether what
+/// code is specialised for has not changed.
+///
+/// # Safety
+/// As for [`run_handlers`].
+#[cold]
+#[inline(never)]
+unsafe fn continues_after(frame: *mut Frame, cx: &Cx<'_>, before: u32) -> bool {
+    // SAFETY: the contract guarantees a valid frame.
+    unsafe {
+        let tracked = (*frame).tracked_mode;
+        let same = CodeMode::of(cx, tracked != 0).map(CodeMode::index) == Some((*frame).mode.index());
+        if !same || (cx.wave.mode ^ before) & tracked != 0 {
+            return false;
+        }
+        (*frame).wave_mode = cx.wave.mode;
+        true
+    }
+}
+
 called! {
     /// Runs the handlers of `count` operations, up to the first that returns another flow than
-    /// [`Flow::NEXT`]; [`Frame::op`] is set to that operation.
+    /// [`Flow::NEXT`]; [`Frame::op`] is set to that operation. An operation that writes MODE, but nothing that code is
+    /// specialised for, is one that returns [`Flow::NEXT`].
     ///
     /// # Safety
     /// Must be called by compiled code with its frame, and with operations of the program.
@@ -547,10 +568,14 @@ called! {
             let mut flow = Flow::NEXT;
             for _ in 0..count {
                 cx.op = &*op;
+                let mode = cx.wave.mode;
                 flow = cx.handlers.get_unchecked((*op).code as usize)(cx, &*op);
                 if flow != Flow::NEXT {
-                    (*frame).op = op;
-                    break;
+                    if flow != Flow::MODE || !continues_after(frame, cx, mode) {
+                        (*frame).op = op;
+                        break;
+                    }
+                    flow = Flow::NEXT;
                 }
                 op = op.add(1);
             }

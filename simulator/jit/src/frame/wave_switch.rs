@@ -152,7 +152,7 @@ unsafe fn barrier_op(
         let Some((wave, end)) = scheduler.wait(waits, &*group, count) else { return OVER.0 };
         (*stale, (*frame).end) = (true, end);
         // A wave that has run in this frame has a mode that the code is specialised for: operations that
-        // change the mode leave the code.
+        // change to another one leave the code.
         let Some((pointers, cache)) = WaveCaches::get((*frame).wave_caches, wave, (*wave).id) else {
             return resume(frame, wave);
         };
@@ -284,8 +284,11 @@ unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> 
         }
         let same_mode = (*wave).mode == (*frame).wave_mode && wave64 == (*frame).mode.wave64;
         let of = |cx: &Cx<'_>| CodeMode::of(cx, tracked != 0).map(CodeMode::index);
-        if !same_mode && of(Frame::cx(frame)) != Some((*frame).mode.index()) {
-            return None;
+        if !same_mode {
+            if of(Frame::cx(frame)) != Some((*frame).mode.index()) {
+                return None;
+            }
+            (*frame).wave_mode = (*wave).mode;
         }
         let resumed = ResumePoint { pc, number: next.number, entry };
         let flow = if code as usize == (*frame).code as usize {
