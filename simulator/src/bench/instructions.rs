@@ -59,8 +59,15 @@ pub fn launch(workload: &'static Workload, form: Form, mode: LaunchMode) -> Resu
         #[cfg(feature = "jit")]
         LaunchMode::Compiled => {
             let code = wavesim_jit::Jit::new(&prepared.run.program)?;
-            prepared.launch_compiled(1, &code)?;
-            prepared.reset()?;
+            // A block is compiled when it has been interpreted some times, which may be in a later launch.
+            loop {
+                let before = code.stats().units;
+                prepared.launch_compiled(1, &code)?;
+                prepared.reset()?;
+                if code.stats().units == before {
+                    break;
+                }
+            }
             counted(&mut || prepared.launch_compiled(1, &code))?
         }
         #[cfg(not(feature = "jit"))]
