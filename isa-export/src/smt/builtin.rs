@@ -12,16 +12,44 @@ use isa_spec::pcode::ir::{BinOp, Ty};
 pub struct Setting {
     /// The float environment of MODE.
     pub env: FloatEnv,
-    /// The instruction's clamp bit.
-    pub clamp: bool,
     /// Float arithmetic is unknown functions.
     pub uninterpreted_float: bool,
+    /// The number of terms beyond which evaluation stops.
+    pub max_terms: usize,
 }
 
 /// Builds operators.
 pub(super) struct Operators<'t> {
     pub terms: &'t mut Terms,
     pub setting: Setting,
+    /// The instruction's clamp bit, one bit.
+    pub clamp: Term,
+}
+
+/// Arithmetic outside of bodies, such as that of output modifiers.
+pub mod arithmetic {
+    use super::*;
+
+    /// A binary operator on values of one type.
+    pub fn binary(terms: &mut Terms, setting: Setting, op: BinOp, x: Term, y: Term, ty: Ty) -> Term {
+        let comparison =
+            matches!(op, BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Lg);
+        let (clamp, width) = (terms.bool(false), if comparison { 1 } else { ty.width() });
+        Operators { terms, setting, clamp }.binary(op, x, y, ty, ty, width)
+    }
+
+    /// A builtin, whose result has this width.
+    pub fn pure(
+        terms: &mut Terms,
+        setting: Setting,
+        builtin: Pure,
+        args: &[Term],
+        types: &[Ty],
+        width: u32,
+    ) -> Term {
+        let clamp = terms.bool(false);
+        Operators { terms, setting, clamp }.pure(builtin, args, types, width)
+    }
 }
 
 impl Operators<'_> {
@@ -205,8 +233,8 @@ impl Operators<'_> {
     pub fn pure(&mut self, builtin: Pure, args: &[Term], types: &[Ty], width: u32) -> Term {
         let setting = self.setting;
         let constants: Option<Vec<u128>> = args.iter().map(|a| self.terms.value(*a)).collect();
-        if let Some(constants) = constants {
-            let value = eval::pure(builtin, &constants, types, &setting.env, setting.clamp);
+        if let (Some(constants), Some(clamp)) = (constants, self.terms.truth(self.clamp)) {
+            let value = eval::pure(builtin, &constants, types, &setting.env, clamp);
             return self.terms.constant(value, width);
         }
         let ty = types.first().copied().unwrap_or(Ty::U(32));
@@ -257,12 +285,12 @@ impl Operators<'_> {
             }
             Pure::U32ToU16 => self.narrow(a, Ty::U(32), 16, false, true),
             Pure::I32ToI16 => self.narrow(a, Ty::I(32), 16, true, true),
-            Pure::ClampU16 => self.narrow(a, ty, 16, false, setting.clamp),
-            Pure::ClampI16 => self.narrow(a, ty, 16, true, setting.clamp),
-            Pure::ClampU32 => self.narrow(a, ty, 32, false, setting.clamp),
-            Pure::ClampI32 => self.narrow(a, ty, 32, true, setting.clamp),
-            Pure::ClampU64 => self.narrow(a, ty, 64, false, setting.clamp),
-            Pure::ClampI64 => self.narrow(a, ty, 64, true, setting.clamp),
+            Pure::ClampU16 => self.clamped(a, ty, 16, false),
+            Pure::ClampI16 => self.clamped(a, ty, 16, true),
+            Pure::ClampU32 => self.clamped(a, ty, 32, false),
+            Pure::ClampI32 => self.clamped(a, ty, 32, true),
+            Pure::ClampU64 => self.clamped(a, ty, 64, false),
+            Pure::ClampI64 => self.clamped(a, ty, 64, true),
             _ => self.float_builtin(builtin, args, ty, width),
         }
     }
@@ -370,6 +398,13 @@ impl Operators<'_> {
             value = Some(value.map_or(byte, |below| t.concat(byte, below)));
         }
         value.unwrap_or(at)
+    }
+
+    /// Narrows an integer, saturating if the instruction's clamp bit is set.
+    fn clamped(&mut self, a: Term, from: Ty, width: u32, signed: bool) -> Term {
+        let saturated = self.narrow(a, from, width, signed, true);
+        let wrapped = self.narrow(a, from, width, signed, false);
+        self.terms.ite(self.clamp, saturated, wrapped)
     }
 
     /// Narrows an integer, saturating if `clamp`.

@@ -22,11 +22,13 @@ pub trait Machine: Clone {
     /// Writes an operand.
     fn set_operand(&mut self, terms: &mut Terms, role: Role, lane: Option<u32>, value: Term) -> Result<()>;
     /// Returns the number of the operand's register.
-    fn operand_index(&mut self, role: Role) -> Result<u32>;
+    fn operand_index(&mut self, terms: &mut Terms, role: Role) -> Result<Term>;
     /// Returns a dword of a multi-register operand in any lane.
     fn operand_lane(&mut self, terms: &mut Terms, role: Role, lane: Term, index: Term) -> Result<Term>;
     /// Returns a raw encoding field.
-    fn field(&mut self, name: &str) -> u32;
+    fn field(&mut self, terms: &mut Terms, name: &str) -> Term;
+    /// Returns the instruction's clamp bit, one bit.
+    fn clamp(&mut self, terms: &mut Terms) -> Term;
     /// Returns the value of architectural state.
     fn state(&mut self, terms: &mut Terms, state: State, lane: Option<u32>) -> Result<Term>;
     /// Like [`Machine::destination`], for state.
@@ -70,9 +72,8 @@ pub trait Machine: Clone {
 /// Iterations of a `while` whose condition is not constant.
 const MAX_ITERATIONS: u32 = 66;
 
-/// Limit on statements, as in the reference evaluator, and on terms.
+/// Limit on statements, as in the reference evaluator.
 const MAX_STEPS: u32 = 2_000_000;
-const MAX_TERMS: usize = 20_000_000;
 
 /// Evaluates a body once on a machine.
 pub fn evaluate<M: Machine>(
@@ -88,7 +89,9 @@ pub fn evaluate<M: Machine>(
         locals.push(vec![zero; local.len.unwrap_or(1).max(1) as usize]);
     }
     let done = terms.bool(false);
-    let mut evaluation = Evaluation { terms, machine, locals, done, lane, setting, steps: 0 };
+    let mut machine = machine;
+    let clamp = machine.clamp(terms);
+    let mut evaluation = Evaluation { terms, machine, locals, done, lane, setting, clamp, steps: 0 };
     evaluation.stmts(&sem.body)?;
     Ok(evaluation.machine)
 }
@@ -102,6 +105,7 @@ struct Evaluation<'t, M> {
     done: Term,
     lane: Option<u32>,
     setting: Setting,
+    clamp: Term,
     steps: u32,
 }
 
@@ -170,7 +174,7 @@ impl<M: Machine> Evaluation<'_, M> {
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
         self.steps += 1;
-        if self.steps > MAX_STEPS || self.terms.len() > MAX_TERMS {
+        if self.steps > MAX_STEPS || self.terms.len() > self.setting.max_terms {
             return unsupported("the instruction takes too many steps");
         }
         match stmt {
@@ -421,16 +425,16 @@ impl<M: Machine> Evaluation<'_, M> {
             ExprKind::Element(id, index) => self.element(*id, index)?,
             ExprKind::Operand(role) => self.machine.operand(self.terms, *role, self.lane)?,
             ExprKind::OperandIndex(role) => {
-                let index = self.machine.operand_index(*role)?;
-                self.terms.constant(index as u128, width)
+                let index = self.machine.operand_index(self.terms, *role)?;
+                self.terms.resize(index, width)
             }
             ExprKind::OperandLane { role, lane, index } => {
                 let (lane, index) = (self.expr(lane)?, self.expr(index)?);
                 self.machine.operand_lane(self.terms, *role, lane, index)?
             }
             ExprKind::Field(name) => {
-                let value = self.machine.field(name);
-                self.terms.constant(value as u128, width)
+                let value = self.machine.field(self.terms, name);
+                self.terms.resize(value, width)
             }
             ExprKind::State(state) => self.machine.state(self.terms, *state, self.lane)?,
             ExprKind::Slice { base, lo } => {
@@ -515,7 +519,7 @@ impl<M: Machine> Evaluation<'_, M> {
     }
 
     fn operators(&mut self) -> Operators<'_> {
-        Operators { terms: self.terms, setting: self.setting }
+        Operators { terms: self.terms, setting: self.setting, clamp: self.clamp }
     }
 
     fn args(&mut self, args: &[Expr]) -> Result<Vec<Term>> {

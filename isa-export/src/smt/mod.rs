@@ -8,11 +8,11 @@
 mod builtin;
 mod evaluate;
 mod float;
-mod script;
+pub(crate) mod script;
 mod term;
 mod value;
 
-pub use builtin::Setting;
+pub use builtin::{Setting, arithmetic};
 pub use evaluate::{Machine, Unsupported, evaluate};
 pub use script::Script;
 pub use term::{FloatOp, Node, Op, Rounding, Sort, Term, Terms};

@@ -31,34 +31,18 @@ impl Script {
         let name = format!("t{}", self.written.len());
         let sort = sort(node.sort);
         let args: Vec<&str> = node.args.iter().map(|arg| self.written[arg].as_str()).collect();
-        match &node.op {
-            Op::Const(value) => match node.sort {
-                Sort::Bits(width) => constant(*value, width),
-                Sort::Memory(_) => "zero".into(),
-            },
-            Op::Var(name) => {
-                let name = quoted(name);
+        match text(terms, term, &args) {
+            Text::Constant(text) => text,
+            Text::Variable(name) => {
                 let _ = writeln!(out, "(declare-const {name} {sort})");
                 name
             }
-            Op::Float(FloatOp::Less(_) | FloatOp::Equal(_) | FloatOp::ToInt { .. }) => {
-                let body = float(terms, node, &args);
-                let _ = writeln!(out, "(define-fun {name} () {sort} {body})");
-                name
-            }
-            Op::Float(op) => {
-                // The theory has no function from a number to its bits: the bits are those of the number.
-                let (body, ty) = (float(terms, node, &args), result_type(*op));
+            Text::Number(body, ty) => {
                 let _ = writeln!(out, "(declare-const {name} {sort})");
                 let _ = writeln!(out, "(assert (= {} {body}))", number(&name, ty));
                 name
             }
-            Op::Apply(function) => {
-                let sorts: Vec<String> =
-                    node.args.iter().map(|arg| self::sort(terms.node(*arg).sort)).collect();
-                let signature = format!("({}) {sort}", sorts.join(" "));
-                let function = quoted(function);
-                let body = format!("({function} {})", args.join(" "));
+            Text::Call { function, signature, body } => {
                 if self.functions.get(&function) != Some(&signature) {
                     let _ = writeln!(out, "(declare-fun {function} {signature})");
                     self.functions.insert(function, signature);
@@ -66,8 +50,7 @@ impl Script {
                 let _ = writeln!(out, "(define-fun {name} () {sort} {body})");
                 name
             }
-            op => {
-                let body = bits(op, &args, node);
+            Text::Value(body) => {
                 let _ = writeln!(out, "(define-fun {name} () {sort} {body})");
                 name
             }
@@ -75,20 +58,60 @@ impl Script {
     }
 }
 
+/// The text of a term, given those of its arguments.
+pub(crate) enum Text {
+    Constant(String),
+    /// A free variable.
+    Variable(String),
+    Value(String),
+    /// A number of a float format. The theory has no function from a number to its bits: the term's bits are some that
+    /// have this number.
+    Number(String, Ty),
+    /// An unknown function.
+    Call {
+        function: String,
+        signature: String,
+        body: String,
+    },
+}
+
+pub(crate) fn text(terms: &Terms, term: Term, args: &[&str]) -> Text {
+    let node = terms.node(term);
+    match &node.op {
+        Op::Const(value) => Text::Constant(match node.sort {
+            Sort::Bits(width) => constant(*value, width),
+            Sort::Memory(_) => "zero".into(),
+        }),
+        Op::Var(name) => Text::Variable(quoted(name)),
+        Op::Float(FloatOp::Less(_) | FloatOp::Equal(_) | FloatOp::ToInt { .. }) => {
+            Text::Value(float(terms, node, args))
+        }
+        Op::Float(op) => Text::Number(float(terms, node, args), result_type(*op)),
+        Op::Apply(function) => {
+            let sorts: Vec<String> = node.args.iter().map(|arg| sort(terms.node(*arg).sort)).collect();
+            let signature = format!("({}) {}", sorts.join(" "), sort(node.sort));
+            let function = quoted(function);
+            let body = format!("({function} {})", args.join(" "));
+            Text::Call { function, signature, body }
+        }
+        op => Text::Value(bits(op, args, node)),
+    }
+}
+
 /// Quotes a name that is no plain symbol.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
     if plain { name.to_string() } else { format!("|{name}|") }
 }
 
-fn sort(sort: Sort) -> String {
+pub(crate) fn sort(sort: Sort) -> String {
     match sort {
         Sort::Bits(width) => format!("(_ BitVec {width})"),
         Sort::Memory(address) => format!("(Array (_ BitVec {address}) (_ BitVec 8))"),
     }
 }
 
-fn constant(value: u128, width: u32) -> String {
+pub(crate) fn constant(value: u128, width: u32) -> String {
     if width.is_multiple_of(4) {
         format!("#x{value:0digits$x}", digits = width as usize / 4)
     } else {
@@ -140,7 +163,7 @@ fn format_of(ty: Ty) -> (u32, u32) {
 }
 
 /// The number with these bits.
-fn number(bits: &str, ty: Ty) -> String {
+pub(crate) fn number(bits: &str, ty: Ty) -> String {
     let (exponent, significand) = format_of(ty);
     format!("((_ to_fp {exponent} {significand}) {bits})")
 }
