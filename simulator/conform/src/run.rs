@@ -27,6 +27,8 @@ pub enum Engine {
     Interpreter,
     /// The reference evaluator.
     Reference,
+    /// The reference executor with another evaluator of bodies.
+    Evaluator(reference::Evaluate),
     /// Compiled code as the given function produces it for a program, with the interpreter for instructions
     /// without compiled code.
     Compiled(fn(&Program) -> Option<Box<dyn Compiled>>),
@@ -126,6 +128,12 @@ fn try_run(
             let (sem, sem_y) = semantics(arch, inst, overrides)?;
             Some(reference::step(arch, inst, sem, sem_y, wave, context))
         }),
+        Engine::Evaluator(evaluate) => {
+            step_through(&insts, &mut wave, &mut context, |inst, wave, context| {
+                let (sem, sem_y) = semantics(arch, inst, overrides)?;
+                Some(reference::step_with(arch, inst, [Some(sem), sem_y], wave, context, evaluate))
+            })
+        }
         Engine::Compiled(compile) => {
             let list = insts.iter().map(|(_, inst)| (*inst, 0)).collect();
             let program = Program::new(arch, list).map_err(|e| e.to_string())?.for_wave_size(record.wave);

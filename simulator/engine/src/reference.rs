@@ -44,6 +44,21 @@ pub fn step(
     step_observed(arch, inst, sem, sem_y, wave, context, Observe::Nothing)
 }
 
+/// Runs a body once for a lane, or for the wave: `isa_spec::eval::eval`, or what shall be compared with it.
+pub type Evaluate = fn(&Semantics, &mut dyn Machine, Option<u32>) -> Result<(), Stop>;
+
+/// As [`step`], with another evaluator of bodies.
+pub fn step_with(
+    arch: Arch,
+    inst: &Inst,
+    halves: [Option<&Semantics>; 2],
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    evaluate: Evaluate,
+) -> Result<(), Event> {
+    execute(arch, inst, halves, wave, context, (Observe::Nothing, evaluate))
+}
+
 /// Selects what an execution reports besides its results.
 pub enum Observe<'o, 'w> {
     /// Nothing.
@@ -64,6 +79,17 @@ pub fn step_observed(
     context: &mut Context<'_>,
     observe: Observe<'_, '_>,
 ) -> Result<(), Event> {
+    execute(arch, inst, [Some(sem), sem_y], wave, context, (observe, eval::eval))
+}
+
+fn execute(
+    arch: Arch,
+    inst: &Inst,
+    halves: [Option<&Semantics>; 2],
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    (observe, evaluate): (Observe<'_, '_>, Evaluate),
+) -> Result<(), Event> {
     let (mut access_set, mut watch) = match observe {
         Observe::Nothing => (None, None),
         Observe::Accesses(watch) => (None, Some(watch)),
@@ -82,7 +108,7 @@ pub fn step_observed(
     let mut writes = BTreeMap::new();
     let mut event = Ok(());
     let mut jumped = None;
-    for (at, sem) in [Some(sem), sem_y].into_iter().flatten().enumerate() {
+    for (at, sem) in halves.into_iter().flatten().enumerate() {
         let mut machine = RefMachine {
             arch,
             table: arch.table(),
@@ -92,6 +118,7 @@ pub fn step_observed(
             exec: wave.exec(),
             env: FloatEnv::from_mode(wave.mode),
             sem,
+            evaluate,
             wave: &mut *wave,
             context: &mut *context,
             writes: BTreeMap::new(),
@@ -175,6 +202,7 @@ pub fn operands(
         exec: wave.exec(),
         env: FloatEnv::from_mode(wave.mode),
         sem,
+        evaluate: eval::eval,
         wave,
         context: &mut context,
         writes: BTreeMap::new(),
@@ -209,6 +237,7 @@ struct RefMachine<'a, 'c, 'w> {
     exec: u64,
     env: FloatEnv,
     sem: &'a Semantics,
+    evaluate: Evaluate,
     wave: &'a mut Wave,
     context: &'a mut Context<'c>,
     /// VGPR writes of lane-shaped bodies, applied at the end: sources are read before any result is written.
@@ -290,7 +319,7 @@ impl RefMachine<'_, '_, '_> {
 
     fn evaluate(&mut self, lane: Option<u32>) -> Result<(), Event> {
         let sem = self.sem;
-        match eval::eval(sem, self, lane) {
+        match (self.evaluate)(sem, self, lane) {
             Ok(()) | Err(Stop::Return) => Ok(()),
             Err(Stop::Machine(_)) => Err(self.event.take().unwrap_or(Event::EndPgm)),
             Err(Stop::TooLong) => {
