@@ -1,6 +1,7 @@
 //! The instructions of all architectures in JSON: encodings, operands, and the typed bodies. `docs/isa-export.md`
 //! describes the form, and `docs/isa-export.schema.json` is its schema.
 
+use crate::{Export, snake};
 use isa_spec::canonical::Operation;
 use isa_spec::pcode::builtins::{Builtin, Pure};
 use isa_spec::pcode::ir::*;
@@ -12,28 +13,12 @@ use std::io::{self, Write};
 /// The version of the form, which changes when a reader would notice.
 pub const SCHEMA: &str = "wavesim-isa-1";
 
-/// What is exported.
-pub struct Export<'a> {
-    /// The architectures.
-    pub tables: &'a [&'static ArchTable],
-    /// The bodies, each once.
-    pub operations: &'a [&'a Operation],
-    /// The number of the operation of an instruction, by the numbers of table and instruction.
-    pub operation: &'a dyn Fn(usize, usize) -> Option<usize>,
-    /// The file and line of a body.
-    pub place: &'a dyn Fn(&Operation) -> (String, usize),
-    /// Which instructions are exported, by name.
-    pub is_exported: &'a dyn Fn(&str) -> bool,
-    /// Why an instruction has no body.
-    pub reason: &'a dyn Fn(&str) -> Option<&'static str>,
-}
-
 impl Export<'_> {
-    /// Writes the document: a line for each instruction and operation, in the order of the tables.
+    /// Writes the document in JSON: a line for each instruction and operation, in the order of the tables.
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{{\"schema\":\"{SCHEMA}\",\"architectures\":[")?;
         for (number, table) in self.tables.iter().enumerate() {
             let comma = if number > 0 { "," } else { "" };
@@ -158,18 +143,6 @@ fn ty(ty: Ty) -> String {
 
 fn role(role: Role) -> String {
     format!("{role:?}").to_uppercase()
-}
-
-/// Names in the case of identifiers: `WaveSize` is `wave_size`.
-fn snake(name: &str) -> String {
-    let mut out = String::new();
-    for (at, c) in name.char_indices() {
-        if c.is_ascii_uppercase() && at > 0 {
-            out.push('_');
-        }
-        out.push(c.to_ascii_lowercase());
-    }
-    out
 }
 
 fn state(state: State) -> String {

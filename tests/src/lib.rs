@@ -1,5 +1,6 @@
 //! Test support: runs the command line in-process, and prepares and runs text kernels.
 
+pub mod c_export;
 pub mod cases;
 pub mod fuzz;
 pub mod legal;
@@ -8,6 +9,7 @@ pub mod progfuzz;
 pub mod programs;
 pub mod random;
 pub mod schema;
+pub mod smt_export;
 pub mod whole;
 
 use clap::Parser;

@@ -51,8 +51,13 @@ fn ten_instructions() {
         "global_load_b64",
         "v_wmma_f32_16x16x16_f16",
     ];
+    let folder = root().join("tests/filetests/export");
     let text = export(&[&["--arch", "rdna3"], &names[..]].concat());
-    wavesim_golden::check(&root().join("tests/filetests/export/rdna3.expected"), &text);
+    wavesim_golden::check(&folder.join("rdna3.expected"), &text);
+    // Of the C header, what the instructions themselves are.
+    let text = export(&[&["--arch", "rdna3", "--format", "c"], &names[..]].concat());
+    let at = text.find("\n// pseudocode").unwrap();
+    wavesim_golden::check(&folder.join("rdna3.c.expected"), &text[at + 1..]);
 }
 
 /// The Python program agrees with conformance vectors.
@@ -80,4 +85,44 @@ fn python_evaluates_the_export() {
     let agree: Option<u32> = text.split(' ').next().and_then(|count| count.parse().ok());
     assert!(agree.is_some_and(|count| count >= 50), "{text}{}", String::from_utf8_lossy(&output.stderr));
     std::fs::remove_file(file).unwrap();
+}
+
+/// The fenced blocks of a kind in `docs/exports.md`.
+fn blocks(kind: &str) -> Vec<String> {
+    let page = std::fs::read_to_string(root().join("docs/exports.md")).unwrap();
+    let fence = format!("```{kind}\n");
+    page.split(&fence).skip(1).filter_map(|rest| Some(rest.split("```").next()?.to_string())).collect()
+}
+
+/// The commands of `docs/exports.md` print what the page says, and its example in C what it computes.
+#[test]
+fn documented_exports() {
+    let sessions = blocks("text");
+    let session = |start: &str| sessions.iter().find_map(|text| text.strip_prefix(start)?.split_once('\n'));
+    let (arguments, expected) = session("$ wavesim isa export ").unwrap();
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    assert_eq!(export(&arguments), expected);
+    let folder = std::env::temp_dir().join(format!("wavesim-exports-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    export(&["--format", "c", "--arch", "rdna3", "-o", &folder.join("rdna3.h").to_string_lossy()]);
+    std::fs::write(folder.join("example.c"), &blocks("c")[0]).unwrap();
+    match Command::new("cc").args(["example.c", "-lm"]).current_dir(&folder).output() {
+        Ok(done) => {
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            let (_, expected) = session("$ cc example.c ").unwrap();
+            let output = Command::new(folder.join("a.out")).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+        }
+        Err(_) => println!("skipped: cc is not installed"),
+    }
+    // The question in SMT-LIB has an answer.
+    let question = sessions.iter().find(|text| text.starts_with("(declare-const")).unwrap();
+    let file = folder.join("question.smt2");
+    let functions = export(&["--format", "smtlib", "--arch", "rdna3", "v_mul_f32"]);
+    std::fs::write(&file, functions + question).unwrap();
+    match Command::new("z3").arg(&file).output() {
+        Ok(done) => assert_eq!(String::from_utf8_lossy(&done.stdout), "sat\n"),
+        Err(_) => println!("skipped: z3 is not installed"),
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }

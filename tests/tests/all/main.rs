@@ -37,6 +37,7 @@ mod reverse;
 mod riscv_gpu;
 mod rounding;
 mod small_floats;
+mod smt_export;
 mod text_format;
 mod threads;
 mod tui;

@@ -8,10 +8,11 @@ use isa_spec::data::files_below;
 use libtest_mimic::{Failed, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 use wavesim::arch::Arch;
 use wavesim::codec::decode;
 use wavesim::conform::{self, Engine, Outcome, Record};
-use wavesim_tests::shared;
+use wavesim_tests::{c_export, shared, wavesim};
 
 const OWN: &str = "tests/filetests/vectors";
 
@@ -20,6 +21,9 @@ pub fn trials() -> Vec<Trial> {
     let own = ["rdna3", "rdna4", "cdna4", "cdna5"];
     of("vectors", Path::new(OWN), &own, &[Engine::Interpreter, Engine::Reference, COMPILED], &mut trials);
     trials.push(Trial::test("vectors::compiled_code_is_entered", compiled_code_is_entered));
+    for arch in own {
+        trials.push(Trial::test(format!("vectors::c_export::{arch}"), move || c_export(arch)));
+    }
     match shared("vectors") {
         Some(folder) => {
             of("shared::vectors", &folder, &["rdna3", "rdna4", "cdna4"], &[Engine::Interpreter], &mut trials);
@@ -44,6 +48,51 @@ fn compiled_code_is_entered() -> Result<(), Failed> {
         return Err(format!("{entered} of {} records", records.len()).into());
     }
     Ok(())
+}
+
+/// Compiles the exported C header without warnings, and runs all records of an architecture with its functions.
+fn c_export(arch: &str) -> Result<(), Failed> {
+    let folder = std::env::temp_dir().join(format!("wavesim-c-{arch}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let (header, source, library) = (folder.join("isa.h"), folder.join("isa.c"), folder.join("libisa.so"));
+    let path = |path: &Path| path.display().to_string();
+    let (code, message) = wavesim(&["isa", "export", "--format", "c", "--arch", arch, "-o", &path(&header)]);
+    if code != 0 {
+        return Err(message.into());
+    }
+    let arch = Arch::from_name(arch).ok_or("no such architecture")?;
+    std::fs::write(&source, c_export::source(arch, "isa.h"))?;
+    let mut compiled = None;
+    for compiler in c_export::COMPILERS {
+        // One of the libraries is used; the other compiler says only whether it accepts the header.
+        let output = if compiled.is_none() { &["-O0", "-shared", "-fPIC"][..] } else { &["-fsyntax-only"] };
+        let flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-o", &path(&library), &path(&source), "-lm"];
+        let flags = flags.iter().filter(|flag| compiled.is_none() || !["-lm"].contains(flag));
+        match Command::new(compiler).args(output).args(flags).output() {
+            Ok(done) if done.status.success() => compiled = compiled.or(Some(compiler)),
+            Ok(done) => return Err(format!("{compiler}: {}", String::from_utf8_lossy(&done.stderr)).into()),
+            Err(_) => println!("skipped: {compiler} is not installed"),
+        }
+    }
+    if compiled.is_none() {
+        return Ok(());
+    }
+    let count = c_export::load_library(arch, &library)?;
+    assert!(count > 900, "{count} instructions");
+    let mut failures = Vec::new();
+    let own = files_below(&Path::new(OWN).join(arch.name()), "gz");
+    let shared = shared("vectors").map(|folder| files_below(&folder.join(arch.name()), "gz"));
+    for file in own.iter().chain(shared.iter().flatten()) {
+        let mut records = conform::read_file(file).map_err(|e| format!("{e:#}"))?;
+        // Those for another processor have functions of another name.
+        records.retain(|record| record.architecture() == Some(arch));
+        failures.extend(run(&records, Engine::Evaluator(c_export::evaluate))?);
+    }
+    std::fs::remove_dir_all(&folder)?;
+    if failures.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{} findings:\n{}", failures.len(), failures[..failures.len().min(20)].join("\n")).into())
 }
 
 /// The tests of the files below a folder.

@@ -1,7 +1,7 @@
 //! `wavesim isa export`: instructions and typed bodies for other tools.
 
 use anyhow::{Context as _, bail};
-use isa_export::json::Export;
+use isa_export::Export;
 use isa_spec::canonical::Operation;
 use isa_spec::diag::nearest;
 use std::collections::BTreeMap;
@@ -15,6 +15,10 @@ use wavesim_machine::isa;
 pub enum Form {
     /// One JSON document (`docs/isa-export.md`)
     Json,
+    /// A C header with a function for each operation (`docs/exports.md`)
+    C,
+    /// Functions for SMT solvers, in SMT-LIB 2.6 (`docs/exports.md`)
+    Smtlib,
 }
 
 pub fn run(
@@ -24,7 +28,6 @@ pub fn run(
     output: Option<&Path>,
     out: &mut dyn Write,
 ) -> anyhow::Result<u8> {
-    let Form::Json = format;
     let names: Vec<String> = names.iter().map(|name| name.to_uppercase()).collect();
     let exists = |name: &&String| {
         archs.iter().any(|arch| arch.table().instructions.iter().any(|inst| inst.name == name.as_str()))
@@ -35,9 +38,9 @@ pub fn run(
         bail!("no instruction is called `{name}`{help}");
     }
     match output {
-        None => json(archs, &names, out)?,
+        None => write(archs, &names, format, out)?,
         Some(path) => {
-            wavesim_files::write(path, |file| json(archs, &names, &mut BufWriter::new(file)))
+            wavesim_files::write(path, |file| write(archs, &names, format, &mut BufWriter::new(file)))
                 .with_context(|| path.display().to_string())?;
         }
     }
@@ -48,7 +51,7 @@ fn is_exported(names: &[String], name: &str) -> bool {
     names.is_empty() || names.iter().any(|one| one == name)
 }
 
-fn json(archs: &[Arch], names: &[String], out: &mut dyn Write) -> std::io::Result<()> {
+fn write(archs: &[Arch], names: &[String], format: Form, out: &mut dyn Write) -> std::io::Result<()> {
     let tables: Vec<_> = archs.iter().map(|arch| arch.table()).collect();
     // The operations that these architectures have, each under a number of its own.
     let mut numbers: BTreeMap<u16, usize> = BTreeMap::new();
@@ -76,5 +79,9 @@ fn json(archs: &[Arch], names: &[String], out: &mut dyn Write) -> std::io::Resul
         reason: &isa::unsupported_reason,
         is_exported: &|name| is_exported(names, name),
     };
-    export.write(out)
+    match format {
+        Form::Json => export.write_json(out),
+        Form::C => export.write_c(out),
+        Form::Smtlib => export.write_smtlib(out),
+    }
 }
