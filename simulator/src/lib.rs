@@ -15,6 +15,7 @@
 //! | launch a kernel of a code object | [`loader::code_object`], [`loader::request::Request`] |
 //! | run a launch description (`launch.json`) | [`loader::launch::load`] |
 //! | report races, missing waits, wild accesses | [`check::Checker`] |
+//! | explore the schedules of a kernel | [`explore::machine::Machine`], [`explore::dpor::Search`] |
 //! | trace, count or profile instructions | [`trace`], or an own [`exec::observe::Observer`] |
 //! | debug, forward and backward | [`debug::command::Debugger`] |
 //! | replace the semantics of an instruction | [`exec::overrides::Overrides`] |
@@ -172,6 +173,7 @@ pub use wavesim_assembler as assembler;
 pub use wavesim_conform as conform;
 pub use wavesim_debug as debug;
 pub use wavesim_engine::sched;
+pub use wavesim_explore as explore;
 pub use wavesim_files as files;
 pub use wavesim_inspect::check;
 pub use wavesim_isa::{arch, codec, descriptor, inst, operand, tables};

@@ -20,5 +20,6 @@ pub mod process;
 pub mod report;
 #[cfg(feature = "campaigns")]
 pub mod runner;
+pub mod shard;
 #[cfg(feature = "campaigns")]
 pub mod store;

@@ -1,5 +1,6 @@
 //! The plan of a campaign, in TOML. `docs/scaling.md` describes it.
 
+pub use crate::shard::Shard;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -281,34 +282,6 @@ impl Campaign {
     /// Returns the files of all groups.
     pub fn kernels(&self) -> impl Iterator<Item = &Path> {
         self.groups.iter().flat_map(|group| &group.kernels).map(|(path, _)| path.as_path())
-    }
-}
-
-/// A part of a campaign.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
-    /// From 1.
-    pub index: u64,
-    /// The number of parts.
-    pub count: u64,
-}
-
-impl Shard {
-    /// The whole campaign.
-    pub const WHOLE: Shard = Shard { index: 1, count: 1 };
-}
-
-impl std::str::FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Shard, String> {
-        let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
-        match parts {
-            Some((index, count)) if 1 <= index && index <= count && count <= 1 << 20 => {
-                Ok(Shard { index, count })
-            }
-            _ => Err(format!("`{text}` is not a part such as 1/4: the first of four")),
-        }
     }
 }
 

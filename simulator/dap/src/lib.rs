@@ -25,8 +25,10 @@ use protocol::{LaunchArguments, Request};
 /// The value of a message.
 pub use serde_json::Value as Message;
 use serde_json::Value;
+use std::sync::Arc;
 use wavesim_debug::command::Files;
 use wavesim_engine::sched::dispatch::{GroupOrder, Schedule};
+use wavesim_engine::sched::recorded::Recorded;
 use wavesim_loader::prepared::Prepared;
 
 pub use session::{serve, serve_attached};
@@ -74,6 +76,8 @@ pub struct Launch {
     pub schedule: Schedule,
     /// The order of workgroups.
     pub order: GroupOrder,
+    /// A recorded schedule to follow in their place.
+    pub recorded: Option<Arc<Recorded>>,
     /// The maximum number of instructions.
     pub max_instructions: u64,
 }

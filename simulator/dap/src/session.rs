@@ -94,7 +94,11 @@ pub fn serve(host: &dyn Host) {
                 Ok((launch, arguments)) => {
                     let prepared = &launch.prepared;
                     let (schedule, order) = (launch.schedule, launch.order);
-                    let dispatch = Dispatch { schedule, order, ..prepared.dispatch(launch.max_instructions) };
+                    let mut dispatch =
+                        Dispatch { schedule, order, ..prepared.dispatch(launch.max_instructions) };
+                    if let Some(recorded) = launch.recorded {
+                        dispatch.follow(recorded);
+                    }
                     let timeline = match Timeline::new(prepared, &dispatch) {
                         Ok(timeline) => timeline,
                         Err(e) => {

@@ -115,6 +115,9 @@ pub struct Timeline<'a> {
     pub(crate) selected: Option<Selected>,
     /// Whether the record comes from a file, and may not be one of this launch.
     replays_foreign: bool,
+    /// The time from which on the run does not follow the recorded schedule of the launch, because the user has chosen
+    /// another wave.
+    deviates: Option<u64>,
 }
 
 impl<'a> Timeline<'a> {
@@ -169,6 +172,7 @@ impl<'a> Timeline<'a> {
             cancelled: false,
             selected: None,
             replays_foreign: false,
+            deviates: None,
         };
         timeline.turn = timeline.first_turn();
         timeline.checkpoint();
@@ -302,6 +306,9 @@ impl<'a> Timeline<'a> {
     /// is a stop point. With `stop_points`, workgroups may be switched.
     pub fn run(&mut self, wave: usize, n: u64, stop_points: Option<&StopPoints>) -> Outcome {
         self.may_switch = stop_points.is_some();
+        if self.recorded(wave).is_none() {
+            self.note_deviation(wave);
+        }
         // If no other wave can run, a new turn begins.
         if self.turn.0 != wave || self.turn.1 >= self.turn_length() {
             self.turn = (wave, 0);

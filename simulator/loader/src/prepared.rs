@@ -131,6 +131,30 @@ impl Prepared {
         outputs.map(|b| Ok((b.name.as_str(), b.read(&self.memory)?))).collect()
     }
 
+    /// Returns a number that identifies the launch: of the program, the grid, the workgroup and the present contents of
+    /// the arguments (FNV-1a). Saved sessions and recorded schedules have it, so that they are not used for another one.
+    pub fn identity(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        let mut add = |bytes: &[u8]| {
+            for byte in bytes {
+                hash = (hash ^ *byte as u64).wrapping_mul(0x100_0000_01b3);
+            }
+        };
+        for at in 0..self.program.insts.len() {
+            add(self.program.text(at).as_bytes());
+        }
+        for extent in self.shape.grid.iter().chain(&self.shape.block) {
+            add(&extent.to_le_bytes());
+        }
+        add(&self.shape.wave_size.to_le_bytes());
+        for buffer in &self.buffers {
+            if let Ok(array) = buffer.read(&self.memory) {
+                add(&array.bytes);
+            }
+        }
+        hash
+    }
+
     /// Returns the buffer with this name, if the argument is in memory.
     pub fn buffer(&self, name: &str) -> Option<&Buffer> {
         self.buffers.iter().find(|b| b.name == name)

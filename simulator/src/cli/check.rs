@@ -375,6 +375,7 @@ impl Runs {
         if let Some(seed) = seed {
             dispatch.schedule = if is_fine(seed) { Schedule::Fine(seed) } else { Schedule::Random(seed) };
             dispatch.order = GroupOrder::Random(seed);
+            dispatch.recorded = None;
         }
         let bar = super::progress::Bar::new(self.quiet, &dispatch);
         dispatch.progress = Some(bar.counters());

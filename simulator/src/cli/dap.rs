@@ -276,7 +276,8 @@ fn load(launch: &LaunchArguments) -> anyhow::Result<Launch> {
     let prepared = input.prepare(wavesim_inspect::check::GUARD_BYTES)?;
     input.dispatch(&prepared)?;
     let (schedule, order) = input.orders();
-    Ok(Launch { prepared, schedule, order, max_instructions: input.max_instructions })
+    let recorded = input.schedule.recorded(&prepared)?;
+    Ok(Launch { prepared, schedule, order, recorded, max_instructions: input.max_instructions })
 }
 
 /// Converts the attributes of a launch to command-line options.

@@ -3,6 +3,7 @@
 use super::engine::Engine;
 use super::observe::{self, ObserveArgs};
 use super::output::{self, emit};
+use super::schedule::WaveOrder;
 use super::{Diagnostics, FAILED, INTERRUPTED, OK, progress, words};
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wavesim_array::{Array, json, npy, show};
-use wavesim_engine::sched::dispatch::{RunStats, Schedule};
+use wavesim_engine::sched::dispatch::RunStats;
 use wavesim_inspect::check::fault_json;
 use wavesim_loader::compare::Mismatch;
 use wavesim_loader::prepared::Prepared;
@@ -23,9 +24,10 @@ pub struct Execution {
     /// Stop with a fault after this many wave-instructions
     #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
     pub max_instructions: u64,
-    /// Order of the waves of a workgroup: round-robin, reverse, random:SEED, or fine:SEED (turns of a few instructions)
-    #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = parse_schedule)]
-    pub schedule: Schedule,
+    /// Order of the waves of a workgroup: round-robin, reverse, random:SEED, or fine:SEED (turns of a few instructions);
+    /// or a file (`.sched`) in which `wavesim explore` has recorded the order of all waves
+    #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = WaveOrder::parse)]
+    pub schedule: WaveOrder,
     /// Host threads that run workgroups
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: u16,
@@ -53,20 +55,6 @@ pub struct Execution {
     pub dump_jit: Option<PathBuf>,
     #[command(flatten)]
     pub observe: ObserveArgs,
-}
-
-/// Parses `--schedule`.
-pub fn parse_schedule(text: &str) -> Result<Schedule, String> {
-    match text.split_once(':') {
-        None if text == "round-robin" => return Ok(Schedule::RoundRobin),
-        None if text == "reverse" => return Ok(Schedule::Reverse),
-        Some((kind @ ("random" | "fine"), seed)) => {
-            let of = if kind == "fine" { Schedule::Fine } else { Schedule::Random };
-            return seed.parse().map(of).map_err(|_| format!("the seed `{seed}` is not a number"));
-        }
-        _ => {}
-    }
-    Err("orders are round-robin, reverse, random:SEED and fine:SEED".to_string())
 }
 
 /// A completed run.
@@ -127,7 +115,7 @@ impl Execution {
         let dump = dump.map(|(dir, code)| (dir, super::dump_jit::Dump::of(code, &prepared.program)));
         let mut dispatch = prepared.dispatch(self.max_instructions);
         dispatch.compiled = code.as_ref().map(|code| code as _);
-        dispatch.schedule = self.schedule;
+        self.schedule.apply(prepared, &mut dispatch)?;
         dispatch.threads = self.threads as usize;
         // A launch that no device accepts is bad input, not a fault of the kernel.
         dispatch.check()?;

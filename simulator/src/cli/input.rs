@@ -5,7 +5,8 @@
 //! its own assembler (`.as`), or else a text kernel.
 
 use super::Diagnostics;
-use super::execute::{parse_schedule, replace_semantics};
+use super::execute::replace_semantics;
+use super::schedule::WaveOrder;
 use super::target::{Target, WaveSize, parse_mcpu};
 use anyhow::{Context as _, bail};
 use std::path::{Path, PathBuf};
@@ -38,9 +39,10 @@ pub struct InputArgs {
     pub data: Option<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// Order of the waves of a workgroup: round-robin, reverse, random:SEED, or fine:SEED (turns of a few instructions)
-    #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = parse_schedule)]
-    pub schedule: Schedule,
+    /// Order of the waves of a workgroup: round-robin, reverse, random:SEED, or fine:SEED (turns of a few instructions);
+    /// or a file (`.sched`) in which `wavesim explore` has recorded the order of all waves
+    #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = WaveOrder::parse)]
+    pub schedule: WaveOrder,
     /// Order of workgroups and waves: reverse, random:SEED or fine:SEED (workgroups are suspended at random), or of one of them: groups:ORDER, waves:ORDER, where ORDER
     /// is also a list of numbers (repeatable)
     #[arg(long, value_name = "ORDER")]
@@ -72,7 +74,7 @@ impl InputArgs {
 
     /// Returns the orders of waves and of workgroups.
     pub fn orders(&self) -> (Schedule, GroupOrder) {
-        let mut orders = (self.schedule, GroupOrder::default());
+        let mut orders = (self.schedule.schedule(), GroupOrder::default());
         for choice in &self.order {
             orders.0 = choice.waves.unwrap_or(orders.0);
             orders.1 = choice.groups.clone().unwrap_or(orders.1);
@@ -83,7 +85,10 @@ impl InputArgs {
     /// Returns the launch. A launch that no device accepts is an error.
     pub fn dispatch<'p>(&self, prepared: &'p Prepared) -> anyhow::Result<Dispatch<'p>> {
         let (schedule, order) = self.orders();
-        let dispatch = Dispatch { schedule, order, ..prepared.dispatch(self.max_instructions) };
+        let mut dispatch = Dispatch { schedule, order, ..prepared.dispatch(self.max_instructions) };
+        if let Some(recorded) = self.schedule.recorded(prepared)? {
+            dispatch.follow(recorded);
+        }
         dispatch.check()?;
         Ok(dispatch)
     }

@@ -24,6 +24,7 @@ mod disasm;
 mod dump_jit;
 mod engine;
 mod execute;
+mod explore;
 mod hip;
 mod input;
 mod isa;
@@ -39,6 +40,7 @@ mod prompt;
 #[cfg(feature = "prove")]
 mod prove;
 mod run;
+mod schedule;
 #[cfg(feature = "serve")]
 mod serve;
 mod source;
@@ -95,6 +97,7 @@ pub enum Command {
     Run(run::RunArgs),
     Launch(launch::LaunchArgs),
     Check(check::CheckArgs),
+    Explore(explore::ExploreArgs),
     Debug(debug::DebugArgs),
     Dap(dap::DapArgs),
     #[cfg(feature = "lsp")]
@@ -170,6 +173,7 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Run(args) => run::run(args, out),
         Command::Launch(args) => launch::run(args, out),
         Command::Check(args) => check::run(args, out),
+        Command::Explore(args) => explore::run(args, out),
         Command::Debug(args) => debug::run(args, out),
         Command::Dap(args) => dap::run(args),
         #[cfg(feature = "lsp")]

@@ -17,6 +17,7 @@ mod docs;
 mod effects;
 mod engines;
 mod examples;
+mod explore;
 mod front_end_fuzz;
 mod isa_export;
 mod launch;

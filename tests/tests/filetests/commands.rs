@@ -4,7 +4,8 @@
 //! - `check/x.args`: the same for a code object; the first line has all arguments;
 //! - `observe/x.rdna`: `wavesim run` with the arguments in the first line prints `x.expected`;
 //! - `debug/x.txt`: a debugger script, with the arguments in the first line `# args: …`, prints `x.expected`;
-//! - `docs/cdna5.md`, `docs/debugger.md`, `docs/debugging.md`, `docs/riscv-gpu.md`: each `$ wavesim …` in a `console` block prints the lines
+//! - `explore/x.rdna`: `wavesim explore` with the arguments in the first line prints `x.expected`;
+//! - `docs/cdna5.md`, `docs/debugger.md`, `docs/debugging.md`, `docs/exploring.md`, `docs/riscv-gpu.md`: each `$ wavesim …` in a `console` block prints the lines
 //!   below it;
 //! - `examples/x.rdna` is clean under `wavesim check`.
 
@@ -17,13 +18,19 @@ use wavesim_golden::compare;
 use wavesim_tests::wavesim;
 
 pub fn trials() -> Vec<Trial> {
-    let documents = ["cdna5", "debugger", "debugging", "riscv-gpu"].map(|name| {
+    let documents = ["cdna5", "debugger", "debugging", "exploring", "riscv-gpu"].map(|name| {
         let path = format!("docs/{name}.md");
         Trial::test(format!("docs::{name}"), move || transcripts(Path::new(&path)))
     });
     [
         files("check", "rdna", |path| golden(path, &["check", &name(path)], "; args: ", &[])),
         files("check", "args", |path| golden(path, &["check"], "; args: ", &[])),
+        files("explore", "rdna", |path| {
+            let name = name(path);
+            // Whoever wants the schedule names its file.
+            let save = format!("target/{}.sched", path.file_stem().unwrap_or_default().display());
+            golden(path, &["explore", &name], "; args: ", &["--save", &save])
+        }),
         files("observe", "rdna", |path| golden(path, &["run", &name(path)], "; args: ", &[])),
         files("debug", "txt", |path| golden(path, &["debug"], "# args: ", &["--batch", "-x", &name(path)])),
         documents.into(),

@@ -224,30 +224,9 @@ impl<'a> Debugger<'a> {
         Ok(())
     }
 
-    /// Returns a number that identifies the kernel and its arguments (FNV-1a of the program, the grid and the
-    /// arguments' initial values).
+    /// Returns the number that identifies the launch.
     fn launch(&mut self) -> u64 {
-        let prepared = self.timeline.prepared;
-        let mut hash = 0xcbf2_9ce4_8422_2325u64;
-        let mut add = |bytes: &[u8]| {
-            for byte in bytes {
-                hash = (hash ^ *byte as u64).wrapping_mul(0x100_0000_01b3);
-            }
-        };
-        for at in 0..prepared.program.insts.len() {
-            add(prepared.program.text(at).as_bytes());
-        }
-        for extent in prepared.shape.grid {
-            add(&extent.to_le_bytes());
-        }
-        self.timeline.at_start(|timeline| {
-            for buffer in &prepared.buffers {
-                if let Ok(array) = buffer.read(timeline.memory()) {
-                    add(&array.bytes);
-                }
-            }
-        });
-        hash
+        self.timeline.at_start(|timeline| timeline.prepared.identity())
     }
 }
 

@@ -86,6 +86,9 @@ impl<'a> Timeline<'a> {
             let next = self.switches.get(self.switches.partition_point(|at| *at <= self.time));
             return next.map_or(u64::MAX, |at| at - self.time);
         }
+        if let Some((_, end)) = self.scheduled_turn() {
+            return end - self.time;
+        }
         if self.may_switch { self.groups.left() } else { u64::MAX }
     }
 
@@ -96,7 +99,7 @@ impl<'a> Timeline<'a> {
         if self.group.slots.iter().all(|s| s.status == Status::Ended) {
             observer.group_ended(self.workgroup());
             self.leave_cluster();
-            if self.can_start() {
+            if self.starts_next() {
                 self.start_group(observer);
             } else {
                 self.resume_suspended(observer);
@@ -104,11 +107,13 @@ impl<'a> Timeline<'a> {
             self.skip_waiting(observer);
             return;
         }
+        let scheduled = self.scheduled_turn().map(|(turn, _)| turn.group);
         let switch = match replay {
             true => self.switches.binary_search(&self.time).is_ok(),
+            false if scheduled.is_some() => scheduled != Some(self.group_index),
             false => self.waits_for_cluster() || self.may_switch && self.groups.steps >= self.groups.slice,
         };
-        if switch && (self.can_start() || !self.groups.suspended.is_empty()) {
+        if switch && (self.starts_next() || !self.groups.suspended.is_empty()) {
             if !replay {
                 self.switches.push(self.time);
             }
@@ -119,11 +124,30 @@ impl<'a> Timeline<'a> {
 
     /// Runs another workgroup as long as the running one waits for its cluster, unless all of them wait.
     fn skip_waiting(&mut self, observer: &mut dyn Observer) {
+        if self.scheduled_turn().is_some() {
+            return;
+        }
         for _ in 0..self.groups.suspended.len() {
             if !self.waits_for_cluster() {
                 break;
             }
             self.park(observer);
+        }
+    }
+
+    /// Returns whether the next workgroup starts, rather than a suspended one going on. The latter is then the first one
+    /// in the queue.
+    fn starts_next(&mut self) -> bool {
+        let Some((turn, _)) = self.scheduled_turn() else { return self.can_start() };
+        let suspended = &mut self.groups.suspended;
+        match suspended.iter().position(|suspended| suspended.index == turn.group) {
+            Some(at) => {
+                if let Some(group) = suspended.remove(at) {
+                    suspended.push_front(group);
+                }
+                false
+            }
+            None => self.groups.started < self.dispatch.workgroups(),
         }
     }
 
@@ -179,7 +203,7 @@ impl<'a> Timeline<'a> {
     fn park(&mut self, observer: &mut dyn Observer) {
         observer.group_parked(self.workgroup());
         self.leave_cluster();
-        let starts = self.can_start();
+        let starts = self.starts_next();
         // A resumed workgroup brings its own state, so a copy suffices there.
         let group = match starts {
             true => {

@@ -2,6 +2,7 @@
 
 use super::Timeline;
 use wavesim_engine::sched::order::splitmix64;
+use wavesim_engine::sched::recorded::Turn;
 
 /// Number of steps in a wave's turn, as in a run without the debugger.
 const TURN: u64 = 4096;
@@ -9,6 +10,9 @@ const TURN: u64 = 4096;
 impl Timeline<'_> {
     /// Returns the wave that runs next in the order of the launch.
     pub fn next_wave(&self) -> Option<usize> {
+        if let Some((turn, _)) = self.scheduled_turn().filter(|(turn, _)| self.can_run(turn.wave as usize)) {
+            return Some(turn.wave as usize);
+        }
         let (wave, taken) = self.turn;
         if taken < self.turn_length() && self.can_run(wave) {
             return Some(wave);
@@ -25,6 +29,9 @@ impl Timeline<'_> {
 
     /// Returns the total number of steps of the current turn.
     pub(super) fn turn_length(&self) -> u64 {
+        if let Some((_, end)) = self.scheduled_turn() {
+            return self.turn.1 + (end - self.time);
+        }
         let schedule = self.dispatch.schedule;
         let random = schedule.seed().map(|seed| splitmix64(seed ^ (self.time - self.turn.1)));
         random.and_then(|random| schedule.turn(random)).unwrap_or(TURN)
@@ -32,9 +39,32 @@ impl Timeline<'_> {
 
     /// Returns the first turn of a workgroup.
     pub(super) fn first_turn(&self) -> (usize, u64) {
+        if let Some((turn, _)) = self.scheduled_turn() {
+            return (turn.wave as usize, 0);
+        }
         match self.dispatch.schedule.seed() {
             Some(seed) => ((splitmix64(!seed ^ self.time) % self.waves() as u64) as usize, 0),
             None => (self.order[0], 0),
+        }
+    }
+
+    /// Returns the present turn of the recorded schedule that the launch follows, and the time of its end.
+    pub(super) fn scheduled_turn(&self) -> Option<(Turn, u64)> {
+        if self.deviates.is_some_and(|from| from <= self.time) {
+            return None;
+        }
+        self.dispatch.recorded.as_ref()?.turn_at(self.time)
+    }
+
+    /// Notes that this wave takes the next step, which may not be the one of the recorded schedule.
+    pub(super) fn note_deviation(&mut self, wave: usize) {
+        if self.deviates.is_some_and(|from| from >= self.time) {
+            self.deviates = None;
+        }
+        if let Some((turn, _)) = self.scheduled_turn()
+            && (turn.group, turn.wave as usize) != (self.group_index, wave)
+        {
+            self.deviates = Some(self.time);
         }
     }
 

@@ -10,8 +10,9 @@ pub use super::launch::{
 };
 pub use super::order::{GroupOrder, Schedule};
 use super::queue::{Followers, Queue};
+use super::recorded;
 pub use super::slot::{MAX_ITEMS, MAX_WAVES};
-use crate::observe::Observer;
+use crate::observe::{NoObserver, Observer};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use wavesim_machine::fault::{Fault, FaultKind};
@@ -20,6 +21,10 @@ use wavesim_machine::memory::Memory;
 /// Runs the dispatch until it ends, or until the first fault in workgroup order.
 pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fault>> {
     dispatch.check().map_err(launch_fault)?;
+    if let Some(recorded) = &dispatch.recorded {
+        let (stats, result) = recorded::run(dispatch, memory, recorded, &mut NoObserver);
+        return result.map(|()| stats);
+    }
     let total = dispatch.workgroups();
     let threads = if cfg!(feature = "threads") { dispatch.threads.max(1) } else { 1 };
     let clusters = total / u64::from(dispatch.cluster_workgroups());
@@ -64,6 +69,9 @@ pub fn run_observed<O: Observer + ?Sized>(
     let mut stats = RunStats::default();
     if let Err(e) = dispatch.check() {
         return (stats, Err(launch_fault(e)));
+    }
+    if let Some(recorded) = &dispatch.recorded {
+        return recorded::run(dispatch, memory, recorded, observer);
     }
     let budget = Budget::new(dispatch.max_instructions);
     let groups = u64::from(dispatch.cluster_workgroups());

@@ -499,6 +499,11 @@ impl<'a> RunningGroup<'a> {
         at.checked_sub(1).map_or(pc, |at| pcs[at])
     }
 
+    /// Returns the fault of a wave where it is.
+    pub(super) fn fault_of(&self, at: usize, event: Event) -> Box<Fault> {
+        self.fault(at, self.slots[at].wave.pc, event)
+    }
+
     /// Returns the fault of a wave at `pc`.
     #[cold]
     #[inline(never)]

@@ -3,8 +3,10 @@
 use super::cancel::is_cancelled;
 use super::order::{GroupOrder, Schedule};
 use super::pool::Pool;
+use super::recorded::Recorded;
 use super::slot::MAX_ITEMS;
 use crate::compiled::Compiled;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::VectorFile;
@@ -25,6 +27,8 @@ pub struct Dispatch<'a> {
     pub schedule: Schedule,
     /// The order in which workgroups start.
     pub order: GroupOrder,
+    /// A recorded schedule, which the run follows in place of the orders above ([`Dispatch::follow`]).
+    pub recorded: Option<Arc<Recorded>>,
     /// Number of host threads that run workgroups; 0 counts as 1. Always 1 without the feature `threads`.
     pub threads: usize,
     /// Workgroups are known to wait for each other and take shorter turns.
@@ -180,6 +184,7 @@ impl<'a> Dispatch<'a> {
             max_instructions,
             schedule: Schedule::RoundRobin,
             order: Default::default(),
+            recorded: None,
             threads: 1,
             cooperative: false,
             resident_bytes: MAX_RESIDENT_BYTES,
@@ -192,6 +197,12 @@ impl<'a> Dispatch<'a> {
 }
 
 impl Dispatch<'_> {
+    /// Makes the run follow a recorded schedule, on one thread.
+    pub fn follow(&mut self, recorded: Arc<Recorded>) {
+        self.order = GroupOrder::Chosen(recorded.groups.clone());
+        self.recorded = Some(recorded);
+    }
+
     /// Number of work-items of a workgroup.
     pub fn items(&self) -> u32 {
         self.shape.block.iter().product()
@@ -257,6 +268,12 @@ impl Dispatch<'_> {
         if let Some(progress) = self.progress {
             let waves = u64::from(self.waves()) * u64::from(self.cluster_workgroups());
             progress.waves.fetch_add(waves, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn count_group(&self) {
+        if let Some(progress) = self.progress {
+            progress.waves.fetch_add(u64::from(self.waves()), Ordering::Relaxed);
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod barrier;
 mod cancel;
 pub mod cluster;
+pub mod controlled;
 pub mod dispatch;
 pub mod group;
 mod launch;
@@ -10,6 +11,7 @@ pub(crate) mod next_ready;
 pub mod order;
 mod pool;
 mod queue;
+pub mod recorded;
 pub(crate) mod round;
 pub(crate) mod slot;
 pub mod start;

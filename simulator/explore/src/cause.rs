@@ -1,0 +1,89 @@
+//! The accesses whose order makes the difference between two runs.
+
+use crate::footprint::{Range, Space};
+use crate::machine::{Event, Machine, Thread};
+use std::collections::HashMap;
+use wavesim_loader::prepared::Prepared;
+
+/// Two conflicting accesses, in the order in which the wrong run made them. The right run made them in the other one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reversed {
+    /// The first access.
+    pub first: Event,
+    /// The second one.
+    pub second: Event,
+    /// Bytes that both access.
+    pub range: Range,
+}
+
+/// Steps of the runs that are compared, at most: each is compared with all before it.
+const MOST_STEPS: usize = 4096;
+
+/// Returns the conflicting accesses that two runs made in different orders, as the first run has them.
+pub fn reversed(wrong: &[Event], right: &[Event]) -> Vec<Reversed> {
+    let positions = |events: &[Event]| {
+        let mut counts: HashMap<Thread, usize> = HashMap::new();
+        let of = |event: &Event| {
+            let count = counts.entry(event.thread).or_default();
+            *count += 1;
+            (event.thread, *count)
+        };
+        events.iter().map(of).collect::<Vec<_>>()
+    };
+    let right_positions: HashMap<(Thread, usize), usize> = positions(right).into_iter().zip(0..).collect();
+    let keys = positions(wrong);
+    // The place of the same step in the right run, if it is the same instruction.
+    let place = |at: usize| {
+        let place = *right_positions.get(&keys[at])?;
+        (right[place].index == wrong[at].index).then_some(place)
+    };
+    let mut out = Vec::new();
+    for (at, second) in wrong.iter().enumerate().take(MOST_STEPS) {
+        let Some(second_place) = place(at).filter(|_| !second.footprint.is_empty()) else { continue };
+        // The last conflicting step of each other wave.
+        let mut seen: Vec<Thread> = vec![second.thread];
+        for (before, first) in wrong[..at].iter().enumerate().rev() {
+            if seen.contains(&first.thread) {
+                continue;
+            }
+            let Some(range) = first.footprint.conflict(&second.footprint) else { continue };
+            seen.push(first.thread);
+            if place(before).is_some_and(|first_place| first_place > second_place) {
+                out.push(Reversed { first: first.clone(), second: second.clone(), range });
+            }
+        }
+    }
+    out
+}
+
+/// Describes bytes: `out_data+0x10`, `LDS offset 0x0`, with their number.
+pub fn describe_range(prepared: &Prepared, range: Range) -> String {
+    let bytes = range.end.saturating_sub(range.start);
+    let count = if bytes == 1 { "1 byte".to_string() } else { format!("{bytes} bytes") };
+    match range.space {
+        Space::Global => {
+            let name = prepared.memory.describe(range.start);
+            format!("{count} at {}", name.unwrap_or_else(|| format!("0x{:x}", range.start)))
+        }
+        Space::Lds(_) => format!("{count} at LDS offset 0x{:x}", range.start),
+        Space::Barriers(_) => "the state of a barrier".to_string(),
+        Space::Messages => "messages".to_string(),
+    }
+}
+
+/// Describes a step: its wave, its line and its instruction.
+pub fn describe_step(machine: &Machine<'_>, event: &Event) -> String {
+    let program = &machine.prepared.program;
+    let name = machine.name(event.thread);
+    match event.index {
+        Some(index) => {
+            let does = match (event.footprint.loads.is_empty(), event.footprint.stores.is_empty()) {
+                (false, true) => "loads",
+                (true, false) => "stores",
+                _ => "accesses",
+            };
+            format!("{name} {does} at {}: {}", program.place(program.pcs[index]), program.text(index))
+        }
+        None => name,
+    }
+}

@@ -1,0 +1,121 @@
+//! Who decides which wave runs next, and runs in the order of such decisions.
+
+use crate::machine::{End, Event, Machine, Thread};
+
+/// Decides which wave takes the next step.
+pub trait Chooser {
+    /// Returns one of the waves that can take a step, of which there is at least one; `None` ends the run here.
+    fn choose(&mut self, machine: &Machine<'_>, enabled: &[Thread]) -> Option<Thread>;
+
+    /// Receives each step after it was taken.
+    fn executed(&mut self, _event: &Event) {}
+}
+
+/// A run and its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// The end; `None` if the chooser has ended the run.
+    pub end: Option<End>,
+    /// Number of steps taken.
+    pub steps: u64,
+}
+
+/// Runs a launch from its start. After `limit` steps, waves take turns, so that those that wait for each other finish; if
+/// the launch has not ended after as many steps again, it is a livelock.
+pub fn run(machine: &mut Machine<'_>, chooser: &mut dyn Chooser, limit: u64) -> Run {
+    machine.restart();
+    let mut enabled = Vec::new();
+    let (mut steps, mut last) = (0, 0);
+    loop {
+        machine.enabled(&mut enabled);
+        if enabled.is_empty() {
+            return Run { end: Some(machine.end()), steps };
+        }
+        if steps >= limit.saturating_mul(2) {
+            let message = format!(
+                "no end after {steps} steps, although every wave got its turns; wave at {}",
+                machine.position(enabled[0])
+            );
+            return Run { end: Some(End::Livelock(message)), steps };
+        }
+        let next = match steps < limit {
+            true => chooser.choose(machine, &enabled),
+            false => enabled.iter().copied().find(|thread| *thread > last).or(enabled.first().copied()),
+        };
+        let Some(thread) = next else { return Run { end: None, steps } };
+        steps += 1;
+        last = thread;
+        match machine.step(thread) {
+            Ok(event) => chooser.executed(&event),
+            Err((event, fault)) => {
+                chooser.executed(&event);
+                return Run { end: Some(End::Fault(fault)), steps };
+            }
+        }
+    }
+}
+
+/// Steps of one wave in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// The wave.
+    pub thread: Thread,
+    /// The number of its steps.
+    pub steps: u64,
+}
+
+/// Follows a list of segments: each until its end, or until its wave cannot go on. After the last one, a wave runs until
+/// it cannot, and then the first one that can.
+#[derive(Debug, Clone, Default)]
+pub struct Follow {
+    segments: Vec<Segment>,
+    index: usize,
+    taken: u64,
+    last: Option<Thread>,
+    /// The steps taken.
+    pub events: Vec<Event>,
+    /// Number of switches from a wave that could have gone on.
+    pub preemptions: usize,
+}
+
+impl Follow {
+    /// Creates the chooser.
+    pub fn new(segments: &[Segment]) -> Follow {
+        Follow { segments: segments.to_vec(), ..Follow::default() }
+    }
+}
+
+impl Chooser for Follow {
+    fn choose(&mut self, _machine: &Machine<'_>, enabled: &[Thread]) -> Option<Thread> {
+        let mut chosen = None;
+        while let Some(segment) = self.segments.get(self.index) {
+            if self.taken < segment.steps && enabled.binary_search(&segment.thread).is_ok() {
+                self.taken += 1;
+                chosen = Some(segment.thread);
+                break;
+            }
+            (self.index, self.taken) = (self.index + 1, 0);
+        }
+        let stays = self.last.filter(|last| enabled.binary_search(last).is_ok());
+        let next = chosen.or(stays).or(enabled.first().copied());
+        self.preemptions += usize::from(stays.is_some() && stays != next);
+        self.last = next;
+        next
+    }
+
+    fn executed(&mut self, event: &Event) {
+        self.events.push(event.clone());
+    }
+}
+
+/// Returns the segments of some steps.
+pub fn segments(events: &[Event]) -> Vec<Segment> {
+    let mut out: Vec<Segment> = Vec::new();
+    for event in events {
+        match out.last_mut() {
+            Some(last) if last.thread == event.thread => last.steps += 1,
+            _ => out.push(Segment { thread: event.thread, steps: 1 }),
+        }
+    }
+    out
+}

@@ -1,0 +1,464 @@
+//! A launch whose waves run step by step, in the order that a caller chooses.
+//!
+//! A step of a wave is one visible operation and the instructions after it, up to the next visible operation; the first
+//! step also has the instructions before. What comes between two visible operations is private to the wave. Signals of
+//! barriers and the ends of waves only enable other waves: they belong to the step before, and need no choice.
+//!
+//! A wave that polls does not run for ever: once it is in a loop in the same state as before and has stored nothing in
+//! between, it waits until another wave changes what it has loaded.
+
+use crate::footprint::{Footprint, Space, wave_hash};
+use crate::visible::{Object, Table, object};
+use isa_spec::pcode::builtins::Control;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use wavesim_engine::observe::{Done, Observer, Skip, Step};
+use wavesim_engine::sched::controlled::Controlled;
+use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
+use wavesim_engine::sched::group::{RunningGroup, Status};
+use wavesim_engine::sched::recorded::{Recorded, Turn};
+use wavesim_loader::prepared::Prepared;
+use wavesim_machine::exec::watch::Place;
+use wavesim_machine::fault::Fault;
+use wavesim_machine::memory::{Memory, OWNED_BASE};
+use wavesim_machine::state::barrier::BARRIERS;
+
+/// A wave of the launch: the number of its workgroup times the waves of a workgroup, plus its index there.
+pub type Thread = u32;
+
+/// Bytes of memory that are restored together.
+const PAGE: u64 = 4096;
+/// Steps of a loop that polls, at most.
+const WINDOW: usize = 16;
+
+/// A barrier of a workgroup, and the number of its completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Completion {
+    /// The workgroup, or the first one of the cluster whose barrier it is.
+    pub group: u64,
+    /// Index of the barrier.
+    pub barrier: u8,
+    /// Number of completions, this one included.
+    pub count: u32,
+}
+
+/// What a step did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    /// The wave.
+    pub thread: Thread,
+    /// Index of the visible instruction; `None` if the wave ended, or waits, without one.
+    pub index: Option<usize>,
+    /// Number of instructions executed.
+    pub instructions: u64,
+    /// Memory that the visible instruction accessed.
+    pub footprint: Footprint,
+    /// Memory holds other values than before.
+    pub changed: bool,
+    /// Barriers that the step has signalled, the end of the wave included.
+    pub signals: Vec<Completion>,
+    /// Completions that the wave waited for, before the step and in it.
+    pub waited: Vec<Completion>,
+    /// Barriers that the step has completed.
+    pub completed: Vec<Completion>,
+    /// The waves that polled what the step has stored.
+    pub awakened: Vec<Thread>,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// Every wave has ended.
+    Finished,
+    /// A wave has faulted.
+    Fault(Box<Fault>),
+    /// Waves wait at barriers that cannot complete.
+    Deadlock(Box<Fault>),
+    /// Waves poll memory that nobody will change.
+    Livelock(String),
+}
+
+/// What is known of a wave's loop.
+#[derive(Debug, Clone, Default)]
+struct Polling {
+    /// The states in which the wave was, since it or others have changed memory that it uses.
+    states: Vec<(u64, u64)>,
+    /// What it has loaded since.
+    loads: Footprint,
+    blocked: bool,
+}
+
+/// A launch that runs again and again.
+pub struct Machine<'a> {
+    /// The kernel, with its memory.
+    pub prepared: &'a Prepared,
+    dispatch: &'a Dispatch<'a>,
+    control: Controlled<'a>,
+    table: Table,
+    counts_signals: bool,
+    /// Memory before the first instruction.
+    initial: Vec<u8>,
+    /// Pages of memory that may have changed since.
+    dirty: BTreeSet<u64>,
+    polling: Vec<Polling>,
+    /// Waves of a workgroup.
+    waves: u32,
+    /// Upper bound of the number of workgroups that run at a time.
+    resident: u64,
+    /// The turns of this run.
+    turns: Vec<(Thread, u64)>,
+}
+
+impl<'a> Machine<'a> {
+    /// Creates the launch in its initial state, with the present contents of memory.
+    ///
+    /// # Errors
+    /// The launch cannot run.
+    pub fn new(prepared: &'a Prepared, dispatch: &'a Dispatch<'a>) -> Result<Machine<'a>, DispatchError> {
+        let control = Controlled::checked(dispatch, &prepared.memory)?;
+        let waves = dispatch.waves();
+        let threads = dispatch.workgroups().saturating_mul(u64::from(waves)).min(u64::from(u32::MAX));
+        Ok(Machine {
+            prepared,
+            dispatch,
+            control,
+            table: Table::new(prepared),
+            counts_signals: Table::counts_signals(prepared),
+            initial: prepared.memory.snapshot(),
+            dirty: BTreeSet::new(),
+            polling: vec![Polling::default(); threads as usize],
+            waves,
+            resident: u64::MAX,
+            turns: Vec::new(),
+        })
+    }
+
+    /// Limits the memory that the workgroups take which have started and not ended, in bytes. One can always run.
+    pub fn limit_memory(&mut self, bytes: u64) {
+        let group = RunningGroup::new(self.dispatch, &self.prepared.memory);
+        self.resident = (bytes / group.bytes().max(1) as u64).max(1);
+        group.recycle();
+    }
+
+    /// Returns whether all workgroups can run at a time.
+    pub fn fits(&self) -> bool {
+        self.dispatch.workgroups() <= self.resident
+    }
+
+    /// Number of waves of the launch.
+    pub fn threads(&self) -> u32 {
+        self.polling.len() as u32
+    }
+
+    /// Number of instructions executed in this run.
+    pub fn executed(&self) -> u64 {
+        self.control.executed
+    }
+
+    /// Returns the workgroup of a wave, and its index there.
+    pub fn place(&self, thread: Thread) -> (u64, u32) {
+        (u64::from(thread / self.waves), thread % self.waves)
+    }
+
+    /// Names a wave: `wave 1`, or `workgroup (2,0,0), wave 1` if there are several workgroups.
+    pub fn name(&self, thread: Thread) -> String {
+        let (group, wave) = self.place(thread);
+        match self.dispatch.workgroups() {
+            1 => format!("wave {wave}"),
+            _ => {
+                let [x, y, z] = self.dispatch.workgroup(group);
+                format!("workgroup ({x},{y},{z}), wave {wave}")
+            }
+        }
+    }
+
+    /// Returns to the state before the first instruction.
+    pub fn restart(&mut self) {
+        for page in std::mem::take(&mut self.dirty) {
+            let from = (page * PAGE) as usize;
+            if let Some(rest) = self.initial.get(from..) {
+                let bytes = &rest[..rest.len().min(PAGE as usize)];
+                let written = self.prepared.memory.write(OWNED_BASE + page * PAGE, bytes);
+                debug_assert!(written.is_ok(), "the page was read from there");
+            }
+        }
+        self.control.restart();
+        self.polling.iter_mut().for_each(|polling| *polling = Polling::default());
+        self.turns.clear();
+    }
+
+    /// Returns whether a wave can take a step.
+    pub fn can_run(&self, thread: Thread) -> bool {
+        let (group, wave) = self.place(thread);
+        !self.polling[thread as usize].blocked
+            && self.control.can_run(group, wave as usize)
+            && (self.control.resident() < self.resident || !self.control.is_new(group))
+    }
+
+    /// Writes the waves that can take a step to `out`.
+    pub fn enabled(&self, out: &mut Vec<Thread>) {
+        out.clear();
+        out.extend((0..self.threads()).filter(|thread| self.can_run(*thread)));
+    }
+
+    /// Returns the end of the run, if no wave can take a step.
+    pub fn end(&self) -> End {
+        if self.control.has_ended() {
+            return End::Finished;
+        }
+        let polls: Vec<String> = (0..self.threads())
+            .filter(|thread| self.polling[*thread as usize].blocked)
+            .map(|thread| format!("{} polls at {}", self.name(thread), self.position(thread)))
+            .collect();
+        match &polls[..] {
+            [] => End::Deadlock(self.control.deadlock()),
+            _ => End::Livelock(format!("{}, and nobody will change what is loaded there", polls.join("; "))),
+        }
+    }
+
+    /// Describes the place of the next instruction of a wave.
+    pub fn position(&self, thread: Thread) -> String {
+        let (group, wave) = self.place(thread);
+        let pc = self
+            .control
+            .group(group)
+            .map_or(self.prepared.shape.entry_pc, |running| running.slots[wave as usize].wave.pc);
+        self.prepared.program.place(pc)
+    }
+
+    /// Returns whether an instruction is an atomic on floats.
+    pub fn is_float_atomic(&self, index: usize) -> bool {
+        self.table.get(index).float_atomic
+    }
+
+    /// Executes a step of a wave that [can run](Machine::can_run).
+    ///
+    /// # Errors
+    /// The fault that ends the run, with what the step has done before.
+    pub fn step(&mut self, thread: Thread) -> Result<Event, (Event, Box<Fault>)> {
+        let (group, wave) = self.place(thread);
+        let wave = wave as usize;
+        let before = self.barriers(group, wave);
+        let mut observer = StepObserver {
+            table: &self.table,
+            counts_signals: self.counts_signals,
+            memory: &self.prepared.memory,
+            group,
+            first: self.first_of_cluster(group),
+            event: Event { thread, ..Event::default() },
+            private: false,
+            compares: !self.polling[thread as usize].states.is_empty()
+                || self.polling.iter().any(|polling| polling.blocked),
+        };
+        let executed = self.control.executed;
+        let result = self.control.run(group, wave, u64::MAX, &mut observer);
+        let (mut event, private) = (observer.event, observer.private);
+        event.instructions = self.control.executed - executed;
+        event.footprint.finish();
+        for range in event.footprint.stores.iter().filter(|range| range.space == Space::Global) {
+            let first = range.start.wrapping_sub(OWNED_BASE) / PAGE;
+            let last = range.end.wrapping_sub(OWNED_BASE + 1) / PAGE;
+            self.dirty.extend(first..=last);
+        }
+        match self.turns.last_mut() {
+            Some(last) if last.0 == thread => last.1 += event.instructions,
+            _ => self.turns.push((thread, event.instructions)),
+        }
+        if let Err(fault) = result {
+            return Err((event, fault));
+        }
+        self.note_barriers(group, wave, &before, &mut event);
+        self.note_polling(group, wave, private, &mut event);
+        Ok(event)
+    }
+
+    fn first_of_cluster(&self, group: u64) -> u64 {
+        let workgroups = u64::from(self.dispatch.cluster_workgroups());
+        group / workgroups * workgroups
+    }
+
+    /// Returns the state of barriers before a step of a wave.
+    fn barriers(&self, group: u64, wave: usize) -> BarrierState {
+        let Some(running) = self.control.group(group) else { return BarrierState::default() };
+        let slot = &running.slots[wave];
+        BarrierState {
+            completed: std::array::from_fn(|index| running.shared.barrier(index).completed),
+            passed: slot.wave.passed,
+            waits: match slot.status {
+                Status::Waiting(barrier) => Some(barrier),
+                Status::Running | Status::Ended => None,
+            },
+        }
+    }
+
+    /// Records the barriers that a step has waited for and completed.
+    fn note_barriers(&self, group: u64, wave: usize, before: &BarrierState, event: &mut Event) {
+        let completion = |barrier: usize, count: u32| {
+            let cluster = barrier == BARRIERS - 1;
+            let group = if cluster { self.first_of_cluster(group) } else { group };
+            Completion { group, barrier: barrier as u8, count }
+        };
+        if let Some(barrier) = before.waits {
+            event.waited.push(completion(barrier, before.passed[barrier].wrapping_add(1)));
+        }
+        let Some(running) = self.control.group(group) else { return };
+        for barrier in 0..BARRIERS {
+            let completed = running.shared.barrier(barrier).completed;
+            for count in before.completed[barrier]..completed {
+                event.completed.push(completion(barrier, count + 1));
+            }
+            let passed = running.slots[wave].wave.passed[barrier];
+            if passed != before.passed[barrier] {
+                event.waited.push(completion(barrier, passed));
+            }
+        }
+    }
+
+    /// Finds out whether the wave polls, and wakes those that poll what it has stored.
+    fn note_polling(&mut self, group: u64, wave: usize, private: bool, event: &mut Event) {
+        if event.changed {
+            for (thread, polling) in self.polling.iter_mut().enumerate() {
+                if thread as Thread != event.thread
+                    && !polling.loads.loads.is_empty()
+                    && polling.loads.reads_from(&event.footprint).is_some()
+                {
+                    if polling.blocked {
+                        event.awakened.push(thread as Thread);
+                    }
+                    *polling = Polling::default();
+                }
+            }
+        }
+        let own = &mut self.polling[event.thread as usize];
+        if event.changed || private || own.states.len() >= WINDOW {
+            *own = Polling::default();
+        }
+        let Some(running) = self.control.group(group) else { return };
+        let slot = &running.slots[wave];
+        let pc = slot.wave.pc;
+        let index = self.prepared.program.inst_at(pc);
+        if slot.status != Status::Running || !index.is_some_and(|index| self.table.get(index).in_loop) {
+            *own = Polling::default();
+            return;
+        }
+        let state = (pc, wave_hash(running, wave, &self.table.written));
+        if !own.states.is_empty() {
+            own.loads.loads.extend(&event.footprint.loads);
+            own.loads.finish();
+        }
+        if own.states.contains(&state) {
+            own.blocked = true;
+        } else {
+            own.states.push(state);
+        }
+    }
+
+    /// Returns the schedule of this run so far, for a kernel with this number.
+    pub fn recorded(&self, kernel: u64) -> Recorded {
+        let mut groups: Vec<u64> = Vec::new();
+        let mut turns = Vec::new();
+        for (thread, instructions) in &self.turns {
+            let (group, wave) = self.place(*thread);
+            let known = groups.iter().position(|known| *known == group);
+            let index = known.unwrap_or_else(|| {
+                groups.push(group);
+                groups.len() - 1
+            });
+            turns.push(Turn { group: index as u64, wave, instructions: *instructions });
+        }
+        Recorded::new(kernel, groups, turns)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct BarrierState {
+    completed: [u32; BARRIERS],
+    passed: [u32; BARRIERS],
+    waits: Option<usize>,
+}
+
+/// Ends a step before the second visible instruction, and records the first.
+struct StepObserver<'m> {
+    table: &'m Table,
+    counts_signals: bool,
+    memory: &'m Memory,
+    group: u64,
+    /// The first workgroup of the cluster.
+    first: u64,
+    event: Event,
+    /// The wave has stored in its scratch.
+    private: bool,
+    /// Whether to find out if stores change anything.
+    compares: bool,
+}
+
+impl StepObserver<'_> {
+    /// Returns whether stores have replaced bytes by others.
+    fn has_changed(&self, done: &Done<'_>) -> bool {
+        let stores = done.accesses.iter().filter(|access| access.write && !access.outside);
+        stores.flat_map(|access| access.each()).any(|access| {
+            (access.address..access.address.saturating_add(access.size_bytes.into())).any(|address| {
+                let now = match access.place {
+                    Place::Lds => done.lds.get(address as usize).copied(),
+                    _ => self.memory.load::<1>(address).ok().map(|byte| byte[0]),
+                };
+                now.is_none() || done.replaced.byte(access.place, address) != now
+            })
+        })
+    }
+}
+
+impl Observer for StepObserver<'_> {
+    fn skip(&mut self, step: &Step<'_>) -> Skip {
+        Skip { count: self.table.get(step.index).unobserved as usize, ..Skip::default() }
+    }
+
+    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        match self.event.index.is_some() && self.table.get(step.index).visible {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        if self.table.get(step.index).visible {
+            self.event.index = Some(step.index);
+            let (mut stores, group) = (false, self.group);
+            for access in done.accesses.iter().filter(|access| access.place != Place::Scratch) {
+                self.event.footprint.add(group, access);
+                stores |= access.write;
+            }
+            self.event.changed |= stores && (!self.compares || self.has_changed(done));
+        }
+        self.private |= done.accesses.iter().any(|access| access.write && access.place == Place::Scratch);
+        for (call, argument) in done.calls {
+            match object(*call, self.counts_signals) {
+                Some(Object::Barriers) => {
+                    self.event.footprint.add_object(Space::Barriers(self.first), 0);
+                    self.event.changed = true;
+                }
+                Some(Object::Messages) => {
+                    self.event.footprint.add_object(Space::Messages, 0);
+                    self.event.changed = true;
+                }
+                None => {}
+            }
+            let group = self.group;
+            let mut signal = |barrier| self.event.signals.push(Completion { group, barrier, count: 0 });
+            match call {
+                // Whatever barrier a wave leaves by its end.
+                Control::EndPgm => (0..BARRIERS as u8).for_each(signal),
+                call if call.signals_barrier() => {
+                    let number = if *call == Control::Barrier { -1 } else { *argument as i32 };
+                    if let Some(index) = step.group.own_index(number) {
+                        signal(index as u8);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for signal in self.event.signals.iter_mut().filter(|s| s.barrier as usize == BARRIERS - 1) {
+            signal.group = self.first;
+        }
+    }
+}

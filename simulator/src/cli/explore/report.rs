@@ -1,0 +1,283 @@
+//! The result of an exploration: what differs, why, and how to replay it.
+
+use super::{
+    Coverage, Expected, Exploration, Group, Wrong, exit_code, lock, note, schedule_file, with_machine,
+};
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use wavesim_engine::sched::recorded::Recorded;
+use wavesim_explore::cause::{Reversed, describe_range, describe_step, reversed};
+use wavesim_explore::machine::Machine;
+use wavesim_explore::minimise::{Found, follow, minimise};
+use wavesim_explore::pct;
+use wavesim_files as files;
+
+/// Runs of the minimisation, at most.
+const BUDGET: u64 = 2000;
+/// Pairs of accesses that are printed.
+const SHOWN: usize = 3;
+
+/// A minimised schedule whose outcome is not as expected.
+struct Shown {
+    recorded: Recorded,
+    /// What differs.
+    difference: String,
+    /// The accesses whose order makes the difference.
+    causes: Vec<String>,
+    /// Only the order of atomics on floats differs.
+    float_order: bool,
+    preemptions: usize,
+    preempted: Vec<String>,
+    found: Wrong,
+}
+
+/// Prints the result; returns the exit code.
+pub fn report(exploration: &Exploration<'_>, coverage: &Coverage, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let wrong = lock(&exploration.wrong).clone();
+    let shown = match wrong {
+        Some(wrong) => Some(with_machine(exploration.args, |machine| explain(exploration, machine, wrong))?),
+        None => None,
+    };
+    let path = schedule_file(exploration.args);
+    if let Some(shown) = &shown {
+        let text = shown.recorded.text(|_, _| None);
+        files::write(&path, |out| out.write_all(text.as_bytes()))
+            .with_context(|| path.display().to_string())?;
+    }
+    let groups: Vec<Group> = lock(&exploration.outcomes).values().cloned().collect();
+    match exploration.args.json {
+        true => writeln!(out, "{}", as_json(exploration, coverage, shown.as_ref(), &groups, &path))?,
+        false => text(exploration, coverage, shown.as_ref(), groups, &path, out)?,
+    }
+    Ok(exit_code(exploration, shown.is_some()))
+}
+
+/// Minimises a schedule, and finds the accesses that it makes in another order.
+fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wrong) -> anyhow::Result<Shown> {
+    let wrong = |outcome: &_| exploration.expected.is_wrong(outcome);
+    let stop = || exploration.is_interrupted();
+    let limit = exploration.limit;
+    let mut minimal = minimise(machine, &found.schedule, limit, BUDGET, &wrong, &stop);
+    if minimal.is_none() {
+        // Interrupted before the first run.
+        minimal = follow(machine, &found.schedule, limit);
+    }
+    let minimal = minimal.context("the schedule does not lead to the same outcome again")?;
+    let (causes, float_order) = causes(machine, &minimal, limit, &wrong);
+    // The schedule is that of the last run of the machine.
+    let again = follow(machine, &minimal.segments, limit).context("the schedule cannot be repeated")?;
+    debug_assert_eq!(again.outcome, minimal.outcome);
+    let recorded = machine.recorded(exploration.kernel);
+    let difference = match &exploration.expected {
+        Expected::Equal(first, tolerance) => first
+            .difference(&minimal.outcome, *tolerance)
+            .map_or_else(String::new, |difference| difference.to_string()),
+        Expected::Condition(assertion) => {
+            format!("not as expected: {}\n  {}", assertion.text(), minimal.outcome.line())
+        }
+    };
+    Ok(Shown {
+        recorded,
+        difference,
+        causes,
+        float_order,
+        preemptions: minimal.preemptions,
+        preempted: preempted(machine, &minimal),
+        found,
+    })
+}
+
+/// Describes where waves that could have gone on are preempted.
+fn preempted(machine: &Machine<'_>, minimal: &Found) -> Vec<String> {
+    let events = &minimal.events;
+    let mut out = Vec::new();
+    for (at, pair) in events.windows(2).enumerate() {
+        let [last, next] = pair else { continue };
+        if last.thread == next.thread {
+            continue;
+        }
+        // The wave goes on later with this step.
+        let later = events[at + 1..].iter().find(|event| event.thread == last.thread);
+        let Some(later) = later else { continue };
+        let Some(index) = later.index else { continue };
+        let program = &machine.prepared.program;
+        let (place, text) = (program.place(program.pcs[index]), program.text(index));
+        out.push(format!(
+            "{} stops before {place}: {text}; {} runs",
+            machine.name(last.thread),
+            machine.name(next.thread)
+        ));
+    }
+    out
+}
+
+/// Finds the accesses whose order makes the difference: those that the most similar schedule with the expected outcome
+/// makes in the other order.
+fn causes(
+    machine: &mut Machine<'_>,
+    minimal: &Found,
+    limit: u64,
+    wrong: &dyn Fn(&wavesim_explore::outcome::Outcome) -> bool,
+) -> (Vec<String>, bool) {
+    // Without the last switches, the outcome is the expected one.
+    let count = minimal.segments.len();
+    let right = (0..count).rev().take(64).find_map(|kept| {
+        follow(machine, &minimal.segments[..kept], limit).filter(|found| !wrong(&found.outcome))
+    });
+    let Some(right) = right else { return (Vec::new(), false) };
+    let mut pairs = reversed(&minimal.events, &right.events);
+    // A load that reads another value explains more than two stores.
+    pairs.sort_by_key(|pair| pair.first.footprint.loads.is_empty() && pair.second.footprint.loads.is_empty());
+    let is_float = |pair: &Reversed| {
+        [&pair.first, &pair.second]
+            .iter()
+            .all(|event| event.index.is_some_and(|at| machine.is_float_atomic(at)))
+    };
+    let float_order = !pairs.is_empty() && pairs.iter().all(is_float);
+    let one = |pair: &Reversed| {
+        format!(
+            "{}\n  before {}\n  ({}); with the expected result, it is the other way round",
+            describe_step(machine, &pair.first),
+            describe_step(machine, &pair.second),
+            describe_range(machine.prepared, pair.range)
+        )
+    };
+    (pairs.iter().take(SHOWN).map(one).collect(), float_order)
+}
+
+fn text(
+    exploration: &Exploration<'_>,
+    coverage: &Coverage,
+    shown: Option<&Shown>,
+    mut groups: Vec<Group>,
+    path: &Path,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let args = exploration.args;
+    if args.litmus {
+        groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.line.cmp(&b.line)));
+        writeln!(out, "outcomes:")?;
+        for Group { count, line, wrong } in &groups {
+            writeln!(out, "{count:>10}  {line}{}", if *wrong { "  (not as expected)" } else { "" })?;
+        }
+        writeln!(out)?;
+    }
+    if let Some(shown) = shown {
+        writeln!(out, "{}", shown.difference)?;
+        writeln!(out)?;
+        let found = match shown.found.seed {
+            Some(seed) => format!("schedule {} (seed {seed})", shown.found.number + 1),
+            None => format!("execution {}", (shown.found.number & ((1 << 40) - 1)) + 1),
+        };
+        let preemptions = match shown.preemptions {
+            0 => "no preemption".to_string(),
+            1 => "1 preemption".to_string(),
+            n => format!("{n} preemptions"),
+        };
+        writeln!(out, "found in {found}; minimised to {preemptions}:")?;
+        for line in shown.preempted.iter().take(8) {
+            writeln!(out, "  {line}")?;
+        }
+        for cause in &shown.causes {
+            writeln!(out, "{cause}")?;
+        }
+        if shown.float_order {
+            writeln!(
+                out,
+                "the difference comes from the order in which atomics round floats; --tolerance accepts a small one"
+            )?;
+        }
+        writeln!(out, "replay: wavesim debug {} --schedule {}", args.input.file.display(), path.display())?;
+        writeln!(out)?;
+    }
+    let done = exploration.done.load(std::sync::atomic::Ordering::Relaxed);
+    match coverage {
+        Coverage::Random { steps } => {
+            let threads = threads(exploration)?;
+            let p = pct::bound_of_runs(threads, *steps, args.depth, done);
+            writeln!(
+                out,
+                "{done} random schedules of {threads} waves and about {steps} steps: a bug of depth {} is found with a \
+                 probability of at least {p:.2e}",
+                args.depth
+            )?;
+        }
+        Coverage::Complete { redundant } => {
+            let what = match args.preemptions {
+                None => format!("{done} inequivalent executions"),
+                Some(n) => format!("{done} executions with at most {n} preemptions"),
+            };
+            let part = match args.shard.count {
+                1 => String::new(),
+                count => format!(" of part {}/{count}", args.shard.index),
+            };
+            writeln!(out, "complete: {what}{part} ({redundant} redundant ones ended early)")?;
+        }
+        Coverage::Partial { redundant, reason } => {
+            writeln!(
+                out,
+                "not complete: {done} executions ({redundant} redundant ones ended early); {reason}"
+            )?;
+        }
+    }
+    if shown.is_none() && !exploration.is_interrupted() {
+        match &exploration.expected {
+            Expected::Equal(..) => writeln!(out, "every schedule has the outcome of the first run")?,
+            Expected::Condition(assertion) => {
+                writeln!(out, "every schedule is as expected: {}", assertion.text())?
+            }
+        }
+    }
+    for (name, count, worst, low, high) in lock(&exploration.spread).differing() {
+        note(&format!(
+            "{name}: {count} elements depend on the order within the tolerance, [{worst}] most: from {low} to {high}"
+        ));
+    }
+    Ok(())
+}
+
+fn threads(exploration: &Exploration<'_>) -> anyhow::Result<u32> {
+    with_machine(exploration.args, |machine| Ok(machine.threads()))
+}
+
+fn as_json(
+    exploration: &Exploration<'_>,
+    coverage: &Coverage,
+    shown: Option<&Shown>,
+    groups: &[Group],
+    path: &Path,
+) -> Value {
+    let done = exploration.done.load(std::sync::atomic::Ordering::Relaxed);
+    let mut out = json!({
+        "schema": "wavesim-explore-1",
+        "executions": done,
+        "complete": matches!(coverage, Coverage::Complete { .. }),
+        "as_expected": shown.is_none(),
+        "first": exploration.first.line(),
+    });
+    match coverage {
+        Coverage::Random { steps } => out["steps"] = json!(steps),
+        Coverage::Complete { redundant } => out["redundant"] = json!(redundant),
+        Coverage::Partial { redundant, reason } => {
+            (out["redundant"], out["reason"]) = (json!(redundant), json!(reason));
+        }
+    }
+    if let Some(shown) = shown {
+        out["difference"] = json!({
+            "text": shown.difference,
+            "seed": shown.found.seed,
+            "preemptions": shown.preemptions,
+            "preempted": shown.preempted,
+            "causes": shown.causes,
+            "float_order": shown.float_order,
+            "schedule": path.display().to_string(),
+        });
+    }
+    if exploration.args.litmus {
+        let one = |group: &Group| json!({ "count": group.count, "outcome": group.line, "as_expected": !group.wrong });
+        out["outcomes"] = groups.iter().map(one).collect();
+    }
+    out
+}

@@ -1,0 +1,173 @@
+//! All executions, each once, in parts that threads and shards share.
+
+use super::{Coverage, Exploration, lock, on_threads, segments_of, step_limit, with_machine};
+use anyhow::{Context as _, bail};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use wavesim_explore::choice::{Follow, run};
+use wavesim_explore::dpor::{Bounds, Counts, Search, parts};
+use wavesim_explore::machine::Machine;
+use wavesim_explore::outcome::Outcome;
+use wavesim_explore::state::{Part, State};
+use wavesim_files as files;
+
+/// Interval of saved states.
+const SAVE: Duration = Duration::from_secs(10);
+/// Parts for each thread of each shard, so that none is idle for long.
+const PARTS: usize = 8;
+/// Bytes of choices and clocks of a search.
+const MOST_BYTES: usize = 1 << 30;
+
+/// Runs all executions of the shard.
+pub fn explore(exploration: &mut Exploration<'_>) -> anyhow::Result<Coverage> {
+    let args = exploration.args;
+    let (mut bounds, mut all) = with_machine(args, |machine| {
+        if !machine.fits() {
+            bail!(
+                "--systematic runs all workgroups at a time, for which --memory-limit is too low; use --random"
+            );
+        }
+        let mut chooser = Follow::new(&[]);
+        let steps = step_limit(run(machine, &mut chooser, step_limit(0)).steps);
+        let bounds = Bounds { preemptions: args.preemptions, steps };
+        let workers = args.threads as usize * args.shard.count as usize;
+        let wanted = if workers == 1 { 1 } else { PARTS * workers };
+        Ok((bounds, parts(machine, bounds, wanted)))
+    })?;
+    exploration.limit = bounds.steps;
+    bounds.steps = bounds.steps.saturating_mul(2);
+    let mut number = 0;
+    all.retain(|_| {
+        number += 1;
+        args.shard.has(number - 1)
+    });
+    let mut list: Vec<Part> = all.into_iter().map(|choices| Part { choices, ..Part::default() }).collect();
+    if let Some(State::Systematic(saved)) = load_state(exploration)? {
+        let same = saved.len() == list.len() && saved.iter().zip(&list).all(|(a, b)| a.choices == b.choices);
+        if !same {
+            bail!("the saved state has other parts: use the same --threads and --shard, or remove the file");
+        }
+        list = saved;
+    }
+    let before: u64 = list.iter().map(|part| part.counts.executions).sum();
+    exploration.done.store(before, Ordering::Relaxed);
+    let shared =
+        Parts { list: Mutex::new(list), next: AtomicUsize::new(0), saved: Mutex::new(Instant::now()) };
+    let exploration = &*exploration;
+    on_threads(exploration, |machine| shared.work(exploration, machine, bounds))?;
+    shared.save(exploration)?;
+    let list = lock(&shared.list);
+    let sum = |of: fn(&Counts) -> u64| list.iter().map(|part| of(&part.counts)).sum::<u64>();
+    let (redundant, cut) = (sum(|counts| counts.redundant), sum(|counts| counts.cut));
+    let reason = match (list.iter().all(|part| part.complete), cut) {
+        (true, 0) => return Ok(Coverage::Complete { redundant }),
+        (true, _) => format!("{cut} executions did not end after {} steps", bounds.steps),
+        (false, _) if exploration.is_interrupted() => "interrupted".to_string(),
+        (false, _) => "ended at the first one that is not as expected".to_string(),
+    };
+    Ok(Coverage::Partial { redundant, reason })
+}
+
+struct Parts {
+    list: Mutex<Vec<Part>>,
+    next: AtomicUsize,
+    saved: Mutex<Instant>,
+}
+
+impl Parts {
+    fn work(
+        &self,
+        exploration: &Exploration<'_>,
+        machine: &mut Machine<'_>,
+        bounds: Bounds,
+    ) -> anyhow::Result<()> {
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(part) = lock(&self.list).get(index).cloned() else { return Ok(()) };
+            if part.complete {
+                continue;
+            }
+            // Executions of earlier parts come first.
+            let number = (index as u64) << 40;
+            if exploration.is_needless(number) {
+                return Ok(());
+            }
+            let mut search = match &part.position {
+                None => Search::of_part(machine, bounds, &part.choices),
+                Some(position) => Search::resume(machine, bounds, position, part.choices.len(), part.counts),
+            }
+            .map_err(anyhow::Error::msg)?;
+            let mut ran = part.position.is_some();
+            loop {
+                let number = number + search.counts.executions;
+                let stop = || exploration.is_needless(number);
+                let next = search.next(machine, &stop);
+                ran |= search.counts != part.counts;
+                let Some(run) = next else {
+                    let complete = !stop();
+                    self.note(index, &search, complete, ran);
+                    break;
+                };
+                if let Some(end) = run.end
+                    && !exploration.is_interrupted()
+                {
+                    let outcome = Outcome::read(machine.prepared, end);
+                    exploration.record(number, &outcome, None, || segments_of(search.threads()));
+                }
+                if search.bytes() > MOST_BYTES {
+                    bail!(
+                        "an execution has too many steps for --systematic; use --random, or a smaller launch"
+                    );
+                }
+                let mut last = lock(&self.saved);
+                if last.elapsed() >= SAVE {
+                    *last = Instant::now();
+                    self.note(index, &search, false, ran);
+                    self.save(exploration)?;
+                }
+                exploration.bar.set_position(exploration.done.load(Ordering::Relaxed));
+            }
+        }
+    }
+
+    fn note(&self, index: usize, search: &Search, complete: bool, ran: bool) {
+        if let Some(part) = lock(&self.list).get_mut(index) {
+            part.complete = complete;
+            part.counts = search.counts;
+            part.position = (ran && !complete).then(|| search.position());
+        }
+    }
+
+    fn save(&self, exploration: &Exploration<'_>) -> anyhow::Result<()> {
+        if exploration.args.state.is_none() {
+            return Ok(());
+        }
+        let list = lock(&self.list).clone();
+        save_state(exploration, &State::Systematic(list))
+    }
+}
+
+/// Identifies the exploration in a state file.
+fn key(exploration: &Exploration<'_>) -> String {
+    let args = exploration.args;
+    let how = match args.systematic {
+        true => format!("systematic, preemptions {:?}, steps {}", args.preemptions, exploration.limit),
+        false => format!("random, depth {}, first seed {}", args.depth, args.first_seed),
+    };
+    format!("{:016x}, {how}, shard {}/{}", exploration.kernel, args.shard.index, args.shard.count)
+}
+
+/// Reads the state file, if there is one.
+pub fn load_state(exploration: &Exploration<'_>) -> anyhow::Result<Option<State>> {
+    let Some(path) = exploration.args.state.as_ref().filter(|path| path.exists()) else { return Ok(None) };
+    let text = files::read_text(path)?;
+    Ok(Some(State::parse(&text, &key(exploration)).with_context(|| path.display().to_string())?))
+}
+
+/// Writes the state file, if one is wanted.
+pub fn save_state(exploration: &Exploration<'_>, state: &State) -> anyhow::Result<()> {
+    let Some(path) = &exploration.args.state else { return Ok(()) };
+    let json = state.json(&key(exploration));
+    files::write(path, |out| writeln!(out, "{json}")).with_context(|| path.display().to_string())
+}
