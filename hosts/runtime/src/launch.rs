@@ -3,7 +3,8 @@
 use crate::device::OwnMemory;
 use crate::kernargs::Slot;
 use crate::{
-    CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Services, Settings, debug, exit, message,
+    CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Services, Settings, debug, exit, explore,
+    message,
 };
 use std::io::Write;
 use std::path::Path;
@@ -162,10 +163,16 @@ impl Kernel {
         let map = device.launch_memory(own)?;
         let settings = device.settings();
         let debugged = settings.debug.as_ref().filter(|d| d.selects(&self.name, options.number));
-        let debugged = debugged.map(|target| {
+        let places = || {
             let args: Vec<_> = self.arguments().cloned().collect();
-            (target, debug::buffers(&args, kernarg, map.ranges()), debug::writable(map.ranges()))
+            (debug::buffers(&args, kernarg, map.ranges()), debug::writable(map.ranges()))
+        };
+        let debugged = debugged.map(|target| {
+            let (buffers, writable) = places();
+            (target, buffers, writable)
         });
+        // Services of the host cannot be taken back.
+        let explored = (settings.explore > 0 && !own.services).then(places);
         let (memory, restore) = map.split();
         memory.write(slot.kernarg, kernarg)?;
         memory.write(slot.packet, &abi::dispatch_packet(given, &self.code, slot.kernarg))?;
@@ -185,6 +192,11 @@ impl Kernel {
         let options = options.clone();
         let result = device.cancellable(|cancel| {
             let options = RunOptions { cancel: Some(cancel), ..options };
+            if let Some((buffers, writable)) = explored {
+                let own = std::mem::replace(&mut prepared.buffers, buffers);
+                explore::run(&prepared, &options, settings.explore, &writable)?;
+                prepared.buffers = own;
+            }
             let Some((target, buffers, ranges)) = debugged else {
                 return run_traced(&prepared, &options, settings.trace.as_deref());
             };

@@ -50,6 +50,7 @@ mod device;
 mod engine;
 mod error;
 mod exit;
+mod explore;
 pub mod ffi;
 mod fork;
 mod heap;

@@ -7,11 +7,15 @@ use std::sync::Once;
 use wavesim::check::Check;
 
 /// The name and the description of each variable, for documentation and help output.
-pub const VARIABLES: [(&str, &str); 17] = [
+pub const VARIABLES: [(&str, &str); 18] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
         "checks to run on every launch: all, or a list of mem, init, race, waits, barrier, hazard, and on demand lanes, arith (all,lanes); 0 for none (default)",
+    ),
+    (
+        "WAVESIM_EXPLORE",
+        "N: before every launch, its kernel runs in N random orders of its waves on copies of the memory; a result that depends on the order is reported",
     ),
     ("WAVESIM_TRACE", "a directory; every launch writes a trace to NUMBER-KERNEL.jsonl in it"),
     (
@@ -89,6 +93,8 @@ pub struct Settings {
     pub target: Option<String>,
     /// Checks to run on every launch.
     pub checks: Vec<Check>,
+    /// Number of random schedules in which every kernel runs before its launch.
+    pub explore: u64,
     /// Directory that traces are written to.
     pub trace: Option<PathBuf>,
     /// The launches that are debugged.
@@ -114,6 +120,7 @@ impl Default for Settings {
         Settings {
             target: None,
             checks: Vec::new(),
+            explore: 0,
             trace: None,
             debug: None,
             threads: 1,
@@ -180,6 +187,7 @@ impl Settings {
         if let Some(engine) = one_of("WAVESIM_ENGINE", &given, &Engine::NAMES)? {
             settings.engine = engine;
         }
+        settings.explore = number("WAVESIM_EXPLORE", &given)?.unwrap_or(0);
         if let Some(on_fault) = one_of("WAVESIM_ON_FAULT", &given, &OnFault::NAMES)? {
             settings.on_fault = on_fault;
         }
@@ -299,6 +307,7 @@ mod tests {
         let debug =
             read(&[("WAVESIM_DEBUG", "axpy:3"), ("WAVESIM_DEBUG_LISTEN", "4711")]).unwrap().debug.unwrap();
         assert_eq!((&*debug.kernel, debug.launch, debug.listen.as_deref()), ("axpy", Some(3), Some("4711")));
+        assert_eq!(read(&[("WAVESIM_EXPLORE", "200")]).unwrap().explore, 200);
         assert_eq!(read(&[("WAVESIM_ENGINE", "jit")]).unwrap().engine, Engine::Jit);
         assert_eq!(read(&[("WAVESIM_ENGINE", "auto")]).unwrap().engine, Engine::Auto);
         assert_eq!(read(&[("WAVESIM_ON_FAULT", "continue")]).unwrap().on_fault, OnFault::Continue);

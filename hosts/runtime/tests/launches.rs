@@ -54,6 +54,19 @@ const ONE: Launch = Launch {
     threads: None,
 };
 
+/// The runs of `WAVESIM_EXPLORE` are on copies of memory.
+#[test]
+fn explored_launches_leave_memory_as_it_was() {
+    let module = module(&Settings { explore: 10, ..Settings::default() });
+    let (device, kernel) = (module.device(), module.kernel("count").unwrap());
+    let out = device.alloc(4, "out").unwrap();
+    for expected in [42, 43] {
+        let one = Launch { block: [1, 1, 1], ..ONE };
+        kernel.launch(&one, &out.to_le_bytes()).unwrap();
+        assert_eq!(words(device, out, 1), [expected]);
+    }
+}
+
 #[test]
 fn device_memory_is_host_memory() {
     let module = module(&Settings::default());

@@ -2,6 +2,8 @@
 
 use crate::footprint::{Range, Space};
 use crate::machine::{Event, Machine, Thread};
+use crate::minimise::{Found, follow};
+use crate::outcome::Outcome;
 use std::collections::HashMap;
 use wavesim_loader::prepared::Prepared;
 
@@ -15,6 +17,9 @@ pub struct Reversed {
     /// Bytes that both access.
     pub range: Range,
 }
+
+/// Schedules that are tried to find a similar one.
+const MOST_ATTEMPTS: usize = 64;
 
 /// Steps of the runs that are compared, at most: each is compared with all before it.
 const MOST_STEPS: usize = 4096;
@@ -54,6 +59,41 @@ pub fn reversed(wrong: &[Event], right: &[Event]) -> Vec<Reversed> {
         }
     }
     out
+}
+
+/// Returns the conflicting accesses that a wrong run makes in another order than the most similar schedule that is not
+/// wrong: those whose result a load shows come first.
+pub fn of_difference(
+    machine: &mut Machine<'_>,
+    found: &Found,
+    limit: u64,
+    wrong: &dyn Fn(&Outcome) -> bool,
+) -> Vec<Reversed> {
+    // Without the last switches, the outcome is the expected one.
+    let count = found.segments.len();
+    let right = (0..count).rev().take(MOST_ATTEMPTS).find_map(|kept| {
+        follow(machine, &found.segments[..kept], limit).filter(|other| !wrong(&other.outcome))
+    });
+    let Some(right) = right else { return Vec::new() };
+    let mut pairs = reversed(&found.events, &right.events);
+    let loads = |event: &Event| !event.footprint.loads.is_empty();
+    pairs.sort_by_key(|pair| !loads(&pair.first) && !loads(&pair.second));
+    pairs
+}
+
+/// Whether both accesses are atomics on floats, whose results depend on the order of rounding.
+pub fn is_float_order(machine: &Machine<'_>, pair: &Reversed) -> bool {
+    [&pair.first, &pair.second].iter().all(|event| event.index.is_some_and(|at| machine.is_float_atomic(at)))
+}
+
+/// Describes two accesses in three lines.
+pub fn describe(machine: &Machine<'_>, pair: &Reversed) -> String {
+    format!(
+        "{}\n  before {}\n  ({}); with the expected result, it is the other way round",
+        describe_step(machine, &pair.first),
+        describe_step(machine, &pair.second),
+        describe_range(machine.prepared, pair.range)
+    )
 }
 
 /// Describes bytes: `out_data+0x10`, `LDS offset 0x0`, with their number.

@@ -110,11 +110,16 @@ impl Chooser for Follow {
 
 /// Returns the segments of some steps.
 pub fn segments(events: &[Event]) -> Vec<Segment> {
+    segments_of(events.iter().map(|event| event.thread))
+}
+
+/// Returns the segments of steps of these waves.
+pub fn segments_of(threads: impl IntoIterator<Item = Thread>) -> Vec<Segment> {
     let mut out: Vec<Segment> = Vec::new();
-    for event in events {
+    for thread in threads {
         match out.last_mut() {
-            Some(last) if last.thread == event.thread => last.steps += 1,
-            _ => out.push(Segment { thread: event.thread, steps: 1 }),
+            Some(last) if last.thread == thread => last.steps += 1,
+            _ => out.push(Segment { thread, steps: 1 }),
         }
     }
     out

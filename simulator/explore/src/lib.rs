@@ -7,6 +7,7 @@
 //! - [`dpor`]: all inequivalent executions, each once (dynamic partial-order reduction)
 //! - [`outcome`]: what a run computes, and in what two runs differ; [`assertion`]: what the user expects of it
 //! - [`state`]: what an exploration has done, as text, so that it can go on
+//! - [`mutate`]: variants of a program with weaker waits, barriers, cache controls and scopes
 //! - [`minimise`]: the same outcome with fewer preemptions; [`cause`]: the accesses whose order makes the difference
 //!
 //! The crate starts no threads: callers that explore in parallel create a [`machine::Machine`] for each.
@@ -22,6 +23,7 @@ pub mod dpor;
 pub mod footprint;
 pub mod machine;
 pub mod minimise;
+pub mod mutate;
 pub mod outcome;
 pub mod pct;
 pub mod state;

@@ -11,7 +11,7 @@ use crate::footprint::{Footprint, Space, wave_hash};
 use crate::visible::{Object, Table, object};
 use isa_spec::pcode::builtins::Control;
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use wavesim_engine::observe::{Done, Observer, Skip, Step};
 use wavesim_engine::sched::controlled::Controlled;
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
@@ -96,9 +96,9 @@ pub struct Machine<'a> {
     control: Controlled<'a>,
     table: Table,
     counts_signals: bool,
-    /// Memory before the first instruction.
-    initial: Vec<u8>,
-    /// Pages of memory that may have changed since.
+    /// Memory before the first instruction: address and contents.
+    initial: Vec<(u64, Vec<u8>)>,
+    /// Pages of memory that may have changed since, by address.
     dirty: BTreeSet<u64>,
     polling: Vec<Polling>,
     /// Waves of a workgroup.
@@ -115,16 +115,35 @@ impl<'a> Machine<'a> {
     /// # Errors
     /// The launch cannot run.
     pub fn new(prepared: &'a Prepared, dispatch: &'a Dispatch<'a>) -> Result<Machine<'a>, DispatchError> {
+        Machine::with_host_memory(prepared, dispatch, &[])
+    }
+
+    /// As [`Machine::new`], for memory that is mapped from the host: these ranges of addresses are restored, too.
+    ///
+    /// # Errors
+    /// The launch cannot run.
+    pub fn with_host_memory(
+        prepared: &'a Prepared,
+        dispatch: &'a Dispatch<'a>,
+        host: &[Range<u64>],
+    ) -> Result<Machine<'a>, DispatchError> {
         let control = Controlled::checked(dispatch, &prepared.memory)?;
         let waves = dispatch.waves();
         let threads = dispatch.workgroups().saturating_mul(u64::from(waves)).min(u64::from(u32::MAX));
+        let mut initial = vec![(OWNED_BASE, prepared.memory.snapshot())];
+        for range in host {
+            let mut bytes = vec![0; (range.end - range.start) as usize];
+            if prepared.memory.read(range.start, &mut bytes).is_ok() {
+                initial.push((range.start, bytes));
+            }
+        }
         Ok(Machine {
             prepared,
             dispatch,
             control,
             table: Table::new(prepared),
             counts_signals: Table::counts_signals(prepared),
-            initial: prepared.memory.snapshot(),
+            initial,
             dirty: BTreeSet::new(),
             polling: vec![Polling::default(); threads as usize],
             waves,
@@ -136,7 +155,9 @@ impl<'a> Machine<'a> {
     /// Limits the memory that the workgroups take which have started and not ended, in bytes. One can always run.
     pub fn limit_memory(&mut self, bytes: u64) {
         let group = RunningGroup::new(self.dispatch, &self.prepared.memory);
-        self.resident = (bytes / group.bytes().max(1) as u64).max(1);
+        // The workgroups of a cluster run together.
+        let least = u64::from(self.dispatch.cluster_workgroups());
+        self.resident = (bytes / group.bytes().max(1) as u64).max(least);
         group.recycle();
     }
 
@@ -175,11 +196,14 @@ impl<'a> Machine<'a> {
     /// Returns to the state before the first instruction.
     pub fn restart(&mut self) {
         for page in std::mem::take(&mut self.dirty) {
-            let from = (page * PAGE) as usize;
-            if let Some(rest) = self.initial.get(from..) {
-                let bytes = &rest[..rest.len().min(PAGE as usize)];
-                let written = self.prepared.memory.write(OWNED_BASE + page * PAGE, bytes);
-                debug_assert!(written.is_ok(), "the page was read from there");
+            let (start, end) = (page * PAGE, (page + 1).saturating_mul(PAGE));
+            for (base, bytes) in &self.initial {
+                let (from, to) = (start.max(*base), end.min(base + bytes.len() as u64));
+                if from < to {
+                    let contents = &bytes[(from - base) as usize..(to - base) as usize];
+                    let written = self.prepared.memory.write(from, contents);
+                    debug_assert!(written.is_ok(), "the contents were read from there");
+                }
             }
         }
         self.control.restart();
@@ -192,7 +216,17 @@ impl<'a> Machine<'a> {
         let (group, wave) = self.place(thread);
         !self.polling[thread as usize].blocked
             && self.control.can_run(group, wave as usize)
-            && (self.control.resident() < self.resident || !self.control.is_new(group))
+            && (!self.control.is_new(group) || self.can_start(group))
+    }
+
+    fn can_start(&self, group: u64) -> bool {
+        let ordered = !self.is_clustered() || group == self.control.started();
+        ordered && self.control.resident() < self.resident
+    }
+
+    /// Returns whether workgroups form clusters, which start in ascending order.
+    pub fn is_clustered(&self) -> bool {
+        self.dispatch.cluster_workgroups() > 1
     }
 
     /// Writes the waves that can take a step to `out`.
@@ -256,9 +290,7 @@ impl<'a> Machine<'a> {
         event.instructions = self.control.executed - executed;
         event.footprint.finish();
         for range in event.footprint.stores.iter().filter(|range| range.space == Space::Global) {
-            let first = range.start.wrapping_sub(OWNED_BASE) / PAGE;
-            let last = range.end.wrapping_sub(OWNED_BASE + 1) / PAGE;
-            self.dirty.extend(first..=last);
+            self.dirty.extend(range.start / PAGE..=range.end.saturating_sub(1) / PAGE);
         }
         match self.turns.last_mut() {
             Some(last) if last.0 == thread => last.1 += event.instructions,
@@ -359,6 +391,10 @@ impl<'a> Machine<'a> {
         let mut turns = Vec::new();
         for (thread, instructions) in &self.turns {
             let (group, wave) = self.place(*thread);
+            if self.is_clustered() {
+                turns.push(Turn { group, wave, instructions: *instructions });
+                continue;
+            }
             let known = groups.iter().position(|known| *known == group);
             let index = known.unwrap_or_else(|| {
                 groups.push(group);

@@ -163,6 +163,43 @@ impl Program {
         TooLarge { place: if line != 0 { format!("line {line}") } else { format!("pc 0x{pc:x}") }, limit }
     }
 
+    /// Returns the program with `with` in the place of one instruction, given by its index. All others stay where they
+    /// are.
+    ///
+    /// Returns `None` if the sizes differ, or a limit is exceeded.
+    pub fn with_replaced(&self, index: usize, with: &[Inst]) -> Option<Program> {
+        let size = |list: &[Inst]| list.iter().map(|inst| u64::from(inst.size)).sum::<u64>();
+        if size(with) != size(&[*self.insts.get(index)?]) {
+            return None;
+        }
+        let (base, wave_size, syntax) = (self.base, self.wave_size, self.syntax);
+        let mut out = Program { base, wave_size, syntax, ..Program::empty(self.arch) };
+        // The instruction of the original that each one stands for.
+        let mut of = Vec::new();
+        for (at, inst) in self.insts.iter().enumerate() {
+            while out.end() < self.pcs[at] {
+                out.insert(Op::hole(), 1).ok()?;
+            }
+            let one = [*inst];
+            for inst in if at == index { with } else { &one } {
+                out.push(*inst, self.lines[at]).ok()?;
+                of.push(at);
+            }
+        }
+        while out.end() < self.end() {
+            out.insert(Op::hole(), 1).ok()?;
+        }
+        let mut out = out.finish().ok()?;
+        let lines = |(files, lines): &(Vec<SourceFile>, Vec<SourceLine>)| {
+            (files.clone(), of.iter().map(|at| lines[*at]).collect())
+        };
+        out.debug = self.debug.as_ref().map(lines);
+        if let Some(overrides) = &self.overrides {
+            out.replace_semantics(overrides.clone());
+        }
+        Some(out)
+    }
+
     /// Returns the instructions' names as in the tables.
     pub fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
         let table = self.arch.table();
@@ -374,6 +411,25 @@ mod tests {
         let mut program = Program::empty(Arch::Rdna3);
         change(&mut program.lowered);
         program
+    }
+
+    #[test]
+    fn an_instruction_is_replaced_by_others_of_its_size() {
+        let parse =
+            |text: &str| parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect("an instruction").inst;
+        let texts = ["s_nop 1", "buffer_gl0_inv", "s_endpgm"];
+        let program =
+            Program::new(Arch::Rdna3, texts.iter().zip(1..).map(|(t, n)| (parse(t), n)).collect()).unwrap();
+        let nop = parse("s_nop 0");
+        assert!(program.with_replaced(1, &[nop]).is_none(), "the sizes differ");
+        let other = program.with_replaced(1, &[nop, nop]).unwrap();
+        assert_eq!((&other.pcs[..], &other.lines[..]), (&[0, 4, 8, 12][..], &[1, 2, 2, 3][..]));
+        assert_eq!(other.end(), program.end());
+        assert_eq!(other.insts[3], program.insts[2]);
+        let words = [0xbf80_0000, 0xffff_ffff, 0xbfb0_0000];
+        let holes = Program::from_words(Arch::Rdna3, &words).unwrap();
+        let other = holes.with_replaced(0, &[parse("s_nop 3")]).unwrap();
+        assert_eq!((other.end(), &other.pcs[..]), (holes.end(), &holes.pcs[..]));
     }
 
     /// Whichever limit a program exceeds, the error names the first instruction that does.

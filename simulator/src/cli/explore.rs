@@ -18,7 +18,7 @@ use wavesim_campaign::shard::Shard;
 use wavesim_engine::sched::dispatch::{self, Dispatch, INTERRUPT};
 use wavesim_explore::assertion::Assertion;
 use wavesim_explore::choice::Segment;
-use wavesim_explore::machine::{Machine, Thread};
+use wavesim_explore::machine::Machine;
 use wavesim_explore::outcome::{Outcome, Spread};
 use wavesim_loader::compare::Tolerance;
 use wavesim_loader::prepared::Prepared;
@@ -226,6 +226,9 @@ pub fn run(args: &ExploreArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     progress::catch_interrupts();
     let prepared = args.input.prepare(0)?;
+    if prepared.memory.is_word_addressed() {
+        bail!("assembly programs have no outputs to compare");
+    }
     let kernel = prepared.identity();
     let dispatch = args.input.dispatch(&prepared)?;
     let first = Outcome::of_run(&prepared, dispatch::run(&dispatch, &prepared.memory));
@@ -292,18 +295,6 @@ fn schedule_file(args: &ExploreArgs) -> PathBuf {
         let name = args.input.file.file_stem().filter(|_| args.input.file != Path::new("-"));
         Path::new(name.unwrap_or("kernel".as_ref())).with_extension("sched")
     })
-}
-
-/// Returns the segments of the waves of some steps.
-fn segments_of(threads: impl IntoIterator<Item = Thread>) -> Vec<Segment> {
-    let mut out: Vec<Segment> = Vec::new();
-    for thread in threads {
-        match out.last_mut() {
-            Some(last) if last.thread == thread => last.steps += 1,
-            _ => out.push(Segment { thread, steps: 1 }),
-        }
-    }
-    out
 }
 
 /// Runs `work` on the threads of the exploration, each with its own launch. The first error of a thread is returned.

@@ -19,6 +19,7 @@ mod conform;
 mod connections;
 mod dap;
 mod debug;
+mod diff;
 mod disasm;
 #[cfg(feature = "jit")]
 mod dump_jit;
@@ -31,6 +32,7 @@ mod isa;
 mod launch;
 #[cfg(feature = "lsp")]
 mod lsp;
+mod mutate;
 mod observe;
 mod opencl;
 mod output;
@@ -98,6 +100,8 @@ pub enum Command {
     Launch(launch::LaunchArgs),
     Check(check::CheckArgs),
     Explore(explore::ExploreArgs),
+    Mutate(mutate::MutateArgs),
+    Diff(diff::DiffArgs),
     Debug(debug::DebugArgs),
     Dap(dap::DapArgs),
     #[cfg(feature = "lsp")]
@@ -174,6 +178,8 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Launch(args) => launch::run(args, out),
         Command::Check(args) => check::run(args, out),
         Command::Explore(args) => explore::run(args, out),
+        Command::Mutate(args) => mutate::run(args, out),
+        Command::Diff(args) => diff::run(args, out),
         Command::Debug(args) => debug::run(args, out),
         Command::Dap(args) => dap::run(args),
         #[cfg(feature = "lsp")]

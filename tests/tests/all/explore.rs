@@ -1,10 +1,14 @@
 //! Exploration of schedules: against all interleavings, and against the race check.
 
+use clap::Parser;
 use std::collections::{BTreeMap, BTreeSet};
 use wavesim::check::{Check, Checker, GUARD_BYTES, Severity};
+use wavesim::cli::{self, Cli};
+use wavesim::debug::command::Debugger;
+use wavesim::debug::timeline::Timeline;
 use wavesim::explore::choice::{Chooser, Follow, run};
 use wavesim::explore::dpor::{Bounds, Search, parts};
-use wavesim::explore::machine::{Event, Machine, Thread};
+use wavesim::explore::machine::{End, Event, Machine, Thread};
 use wavesim::explore::outcome::Outcome;
 use wavesim::explore::pct::Pct;
 use wavesim::explore::state::{Part, State};
@@ -60,7 +64,7 @@ fn kernel(random: &mut Random, waves: u64, most: u64, operations: Operations) ->
             let kinds = if operations == Operations::Atomic { 3 } else { 2 };
             match (random.below(kinds), lds) {
                 (0, false) if loaded < 4 => {
-                    out += &format!("  global_load_b32 v{}, v0, s[8:9] offset:{offset} glc\n", 8 + loaded);
+                    out += &format!("  global_load_b32 v{}, v0, s[8:9] offset:{offset}\n", 8 + loaded);
                     loaded += 1;
                 }
                 (0, true) if loaded < 4 => {
@@ -270,11 +274,13 @@ fn the_race_check_agrees() {
     assert!(different >= 100 && clean >= 50, "{different} differ, {clean} are clean");
 }
 
-/// A random schedule, replayed from its record, has the same outcome in the engine.
+/// A random schedule, replayed from its record, has the same outcome in the engine and in the debugger, which go from
+/// workgroup to workgroup as it does.
 #[test]
 fn recorded_schedules_are_exact() {
     for seed in 0..60 {
         let source = kernel(&mut Random(seed), 3, 4, Operations::Atomic);
+        let source = source.replace("global = 1, 1, 1", "global = 3, 1, 1");
         let prepared = prepare(&source, 0);
         let dispatch = prepared.dispatch(1 << 20);
         let initial = prepared.memory.snapshot();
@@ -288,5 +294,74 @@ fn recorded_schedules_are_exact() {
         dispatch.follow(std::sync::Arc::new(recorded));
         let result = wavesim::sched::dispatch::run(&dispatch, &prepared.memory);
         assert_eq!(Outcome::of_run(&prepared, result), outcome, "seed {seed}\n{source}");
+        prepared.memory.restore(&initial);
+        let mut debugger = Debugger::new(Timeline::new(&prepared, &dispatch).unwrap(), || false);
+        let executed = machine.executed();
+        debugger.execute("continue").0.unwrap();
+        assert_eq!(debugger.timeline.time(), executed, "seed {seed}\n{source}");
+        assert_eq!(Outcome::read(&prepared, End::Finished), outcome, "debugger, seed {seed}\n{source}");
+        debugger.execute(&format!("goto {}", executed / 2)).0.unwrap();
+        debugger.execute("continue").0.unwrap();
+        assert_eq!(Outcome::read(&prepared, End::Finished), outcome, "back and forth, seed {seed}\n{source}");
     }
+}
+
+/// Runs a command. Returns its output and exit code, or the error message if its input is rejected.
+fn command(words: &[&str]) -> Result<(String, u8), String> {
+    let cli = Cli::try_parse_from(std::iter::once("wavesim").chain(words.iter().copied()))
+        .map_err(|e| e.to_string())?;
+    let mut out = Vec::new();
+    let code = cli::dispatch(&cli.command, &mut out).map_err(|e| format!("{e:#}"))?;
+    Ok((String::from_utf8(out).unwrap(), code))
+}
+
+/// An exploration goes on where a saved one has ended, and does not take the state of another one.
+#[test]
+fn a_saved_exploration_goes_on() {
+    let root = wavesim_tests::root();
+    let kernel = |name: &str| root.join("examples/explore").join(name).display().to_string();
+    let (exchange, other) = (kernel("exchange.rdna"), kernel("triple.rdna"));
+    let random = crate::temporary(module_path!(), "random.state").display().to_string();
+    let systematic = crate::temporary(module_path!(), "systematic.state").display().to_string();
+    for path in [&random, &systematic] {
+        let _ = std::fs::remove_file(path);
+    }
+    let explore = |kernel: &str, words: &[&str]| command(&[&["explore", kernel, "-q"], words].concat());
+    for count in ["5", "8", "8"] {
+        let (text, code) = explore(&exchange, &["--random", count, "--state", &random]).unwrap();
+        assert!(code == 0 && text.starts_with(&format!("{count} random schedules of 2 waves")), "{text}");
+    }
+    for _ in 0..2 {
+        let (text, code) = explore(&exchange, &["--systematic", "--state", &systematic]).unwrap();
+        assert!(code == 0 && text.starts_with("complete: 1 inequivalent execution"), "{text}");
+    }
+    let wrong = explore(&other, &["--random", "5", "--state", &random]).unwrap_err();
+    assert!(wrong.contains("one of another kernel"), "{wrong}");
+    let wrong = explore(&exchange, &["--random", "5", "--depth", "2", "--state", &random]).unwrap_err();
+    assert!(wrong.contains("of other options"), "{wrong}");
+    let text = std::fs::read_to_string(&systematic).unwrap();
+    std::fs::write(&systematic, &text[..text.len() / 2]).unwrap();
+    let wrong = explore(&exchange, &["--systematic", "--state", &systematic]).unwrap_err();
+    assert!(wrong.contains("truncated"), "{wrong}");
+}
+
+/// A schedule of another kernel, and a part of one, are errors.
+#[test]
+fn wrong_schedules_are_errors() {
+    let root = wavesim_tests::root();
+    let kernel = |name: &str| root.join("examples/explore").join(name).display().to_string();
+    let path = crate::temporary(module_path!(), "found.sched").display().to_string();
+    let early = kernel("early_flag.rdna");
+    let found =
+        command(&["explore", &early, "-q", "--depth", "2", "--save", &path, "--expect", "out_y[1] == 7"]);
+    assert_eq!(found.unwrap().1, 1);
+    assert_eq!(command(&["run", &early, "-q", "--schedule", &path]).unwrap().1, 0);
+    let wrong = command(&["run", &kernel("exchange.rdna"), "--schedule", &path]).unwrap_err();
+    assert!(wrong.contains("one of another kernel"), "{wrong}");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, &text[..text.len() - 6]).unwrap();
+    let wrong = command(&["debug", &early, "--batch", "--schedule", &path]).unwrap_err();
+    assert!(wrong.contains("truncated"), "{wrong}");
+    let wrong = command(&["run", &early, "--schedule", "backward"]).unwrap_err();
+    assert!(wrong.contains("files whose names end in .sched"), "{wrong}");
 }

@@ -53,7 +53,10 @@ impl Timeline<'_> {
         if self.deviates.is_some_and(|from| from <= self.time) {
             return None;
         }
-        self.dispatch.recorded.as_ref()?.turn_at(self.time)
+        let turn = self.dispatch.recorded.as_ref()?.turn_at(self.time);
+        turn.filter(|(turn, _)| {
+            (turn.wave as usize) < self.waves() && turn.group < self.dispatch.workgroups()
+        })
     }
 
     /// Notes that this wave takes the next step, which may not be the one of the recorded schedule.

@@ -1,10 +1,10 @@
 //! Random schedules.
 
-use super::{Coverage, Exploration, lock, on_threads, segments_of, step_limit, with_machine};
+use super::{Coverage, Exploration, lock, on_threads, step_limit, with_machine};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use wavesim_explore::choice::{Follow, run};
+use wavesim_explore::choice::{Follow, run, segments_of};
 use wavesim_explore::outcome::Outcome;
 use wavesim_explore::pct::Pct;
 use wavesim_explore::state::{RandomState, State};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use wavesim_engine::sched::recorded::Recorded;
-use wavesim_explore::cause::{Reversed, describe_range, describe_step, reversed};
+use wavesim_explore::cause;
 use wavesim_explore::machine::Machine;
 use wavesim_explore::minimise::{Found, follow, minimise};
 use wavesim_explore::pct;
@@ -22,6 +22,8 @@ const SHOWN: usize = 3;
 /// A minimised schedule whose outcome is not as expected.
 struct Shown {
     recorded: Recorded,
+    /// By turn: where its wave is at its end.
+    notes: Vec<Option<String>>,
     /// What differs.
     difference: String,
     /// The accesses whose order makes the difference.
@@ -42,7 +44,7 @@ pub fn report(exploration: &Exploration<'_>, coverage: &Coverage, out: &mut dyn 
     };
     let path = schedule_file(exploration.args);
     if let Some(shown) = &shown {
-        let text = shown.recorded.text(|_, _| None);
+        let text = shown.recorded.text(|at, _| shown.notes.get(at).cloned().flatten());
         files::write(&path, |out| out.write_all(text.as_bytes()))
             .with_context(|| path.display().to_string())?;
     }
@@ -65,7 +67,9 @@ fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wron
         minimal = follow(machine, &found.schedule, limit);
     }
     let minimal = minimal.context("the schedule does not lead to the same outcome again")?;
-    let (causes, float_order) = causes(machine, &minimal, limit, &wrong);
+    let pairs = cause::of_difference(machine, &minimal, limit, &wrong);
+    let float_order = !pairs.is_empty() && pairs.iter().all(|pair| cause::is_float_order(machine, pair));
+    let causes = pairs.iter().take(SHOWN).map(|pair| cause::describe(machine, pair)).collect();
     // The schedule is that of the last run of the machine.
     let again = follow(machine, &minimal.segments, limit).context("the schedule cannot be repeated")?;
     debug_assert_eq!(again.outcome, minimal.outcome);
@@ -78,8 +82,13 @@ fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wron
             format!("not as expected: {}\n  {}", assertion.text(), minimal.outcome.line())
         }
     };
+    let mut notes = notes(machine, &minimal);
+    if notes.len() != recorded.turns().len() {
+        notes.clear();
+    }
     Ok(Shown {
         recorded,
+        notes,
         difference,
         causes,
         float_order,
@@ -87,6 +96,25 @@ fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wron
         preempted: preempted(machine, &minimal),
         found,
     })
+}
+
+/// Returns, for each turn, a comment about its wave, and about its next visible operation if it has one.
+fn notes(machine: &Machine<'_>, minimal: &Found) -> Vec<Option<String>> {
+    let program = &machine.prepared.program;
+    let (mut out, mut end) = (Vec::new(), 0);
+    for segment in &minimal.segments {
+        end += segment.steps as usize;
+        let later = minimal.events.get(end..).unwrap_or_default().iter();
+        let next = later.filter(|event| event.thread == segment.thread).find_map(|event| event.index);
+        let name = machine.name(segment.thread);
+        out.push(Some(match next {
+            Some(index) => {
+                format!("{name}, up to {}: {}", program.place(program.pcs[index]), program.text(index))
+            }
+            None => format!("{name}, to its end"),
+        }));
+    }
+    out
 }
 
 /// Describes where waves that could have gone on are preempted.
@@ -111,40 +139,6 @@ fn preempted(machine: &Machine<'_>, minimal: &Found) -> Vec<String> {
         ));
     }
     out
-}
-
-/// Finds the accesses whose order makes the difference: those that the most similar schedule with the expected outcome
-/// makes in the other order.
-fn causes(
-    machine: &mut Machine<'_>,
-    minimal: &Found,
-    limit: u64,
-    wrong: &dyn Fn(&wavesim_explore::outcome::Outcome) -> bool,
-) -> (Vec<String>, bool) {
-    // Without the last switches, the outcome is the expected one.
-    let count = minimal.segments.len();
-    let right = (0..count).rev().take(64).find_map(|kept| {
-        follow(machine, &minimal.segments[..kept], limit).filter(|found| !wrong(&found.outcome))
-    });
-    let Some(right) = right else { return (Vec::new(), false) };
-    let mut pairs = reversed(&minimal.events, &right.events);
-    // A load that reads another value explains more than two stores.
-    pairs.sort_by_key(|pair| pair.first.footprint.loads.is_empty() && pair.second.footprint.loads.is_empty());
-    let is_float = |pair: &Reversed| {
-        [&pair.first, &pair.second]
-            .iter()
-            .all(|event| event.index.is_some_and(|at| machine.is_float_atomic(at)))
-    };
-    let float_order = !pairs.is_empty() && pairs.iter().all(is_float);
-    let one = |pair: &Reversed| {
-        format!(
-            "{}\n  before {}\n  ({}); with the expected result, it is the other way round",
-            describe_step(machine, &pair.first),
-            describe_step(machine, &pair.second),
-            describe_range(machine.prepared, pair.range)
-        )
-    };
-    (pairs.iter().take(SHOWN).map(one).collect(), float_order)
 }
 
 fn text(
@@ -206,20 +200,20 @@ fn text(
         }
         Coverage::Complete { redundant } => {
             let what = match args.preemptions {
-                None => format!("{done} inequivalent executions"),
-                Some(n) => format!("{done} executions with at most {n} preemptions"),
+                None => count(done, "inequivalent execution"),
+                Some(n) => {
+                    format!("{} with at most {}", count(done, "execution"), count(n.into(), "preemption"))
+                }
             };
             let part = match args.shard.count {
                 1 => String::new(),
                 count => format!(" of part {}/{count}", args.shard.index),
             };
-            writeln!(out, "complete: {what}{part} ({redundant} redundant ones ended early)")?;
+            writeln!(out, "complete: {what}{part} ({} ended early)", count(*redundant, "redundant one"))?;
         }
         Coverage::Partial { redundant, reason } => {
-            writeln!(
-                out,
-                "not complete: {done} executions ({redundant} redundant ones ended early); {reason}"
-            )?;
+            let (done, redundant) = (count(done, "execution"), count(*redundant, "redundant one"));
+            writeln!(out, "not complete: {done} ({redundant} ended early); {reason}")?;
         }
     }
     if shown.is_none() && !exploration.is_interrupted() {
@@ -236,6 +230,11 @@ fn text(
         ));
     }
     Ok(())
+}
+
+/// `1 execution`, `2 executions`.
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn threads(exploration: &Exploration<'_>) -> anyhow::Result<u32> {

@@ -1,11 +1,11 @@
 //! All executions, each once, in parts that threads and shards share.
 
-use super::{Coverage, Exploration, lock, on_threads, segments_of, step_limit, with_machine};
+use super::{Coverage, Exploration, lock, on_threads, step_limit, with_machine};
 use anyhow::{Context as _, bail};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use wavesim_explore::choice::{Follow, run};
+use wavesim_explore::choice::{Follow, run, segments_of};
 use wavesim_explore::dpor::{Bounds, Counts, Search, parts};
 use wavesim_explore::machine::Machine;
 use wavesim_explore::outcome::Outcome;
@@ -23,6 +23,9 @@ const MOST_BYTES: usize = 1 << 30;
 pub fn explore(exploration: &mut Exploration<'_>) -> anyhow::Result<Coverage> {
     let args = exploration.args;
     let (mut bounds, mut all) = with_machine(args, |machine| {
+        if machine.is_clustered() {
+            bail!("--systematic does not know clusters of workgroups; use --random");
+        }
         if !machine.fits() {
             bail!(
                 "--systematic runs all workgroups at a time, for which --memory-limit is too low; use --random"
