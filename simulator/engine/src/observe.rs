@@ -69,6 +69,15 @@ pub trait Observer {
     /// A workgroup starts; its waves are in their initial state.
     fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}
 
+    /// Returns how many instructions of a workgroup's turn are observed before the others run at full speed, on
+    /// compiled code where there is some. Asked before each turn.
+    fn observed_instructions(&mut self, _workgroup: [u32; 3]) -> u64 {
+        u64::MAX
+    }
+
+    /// Receives the number of instructions that a workgroup has executed unobserved, and whether it has ended.
+    fn ran_unobserved(&mut self, _workgroup: [u32; 3], _executed: u64, _ended: bool) {}
+
     /// Returns the instructions to skip, beginning with this one. Called before every instruction that is not
     /// part of a skipped run.
     fn skip(&mut self, _step: &Step<'_>) -> Skip {
@@ -136,6 +145,15 @@ pub struct Observers<'a>(pub Vec<&'a mut dyn Observer>);
 impl Observer for Observers<'_> {
     fn group_started(&mut self, workgroup: [u32; 3], waves: usize) {
         self.0.iter_mut().for_each(|o| o.group_started(workgroup, waves));
+    }
+
+    fn observed_instructions(&mut self, workgroup: [u32; 3]) -> u64 {
+        let all = self.0.iter_mut().map(|o| o.observed_instructions(workgroup));
+        all.max().unwrap_or(u64::MAX)
+    }
+
+    fn ran_unobserved(&mut self, workgroup: [u32; 3], executed: u64, ended: bool) {
+        self.0.iter_mut().for_each(|o| o.ran_unobserved(workgroup, executed, ended));
     }
 
     fn skip(&mut self, step: &Step<'_>) -> Skip {

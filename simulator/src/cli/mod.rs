@@ -20,6 +20,7 @@ mod connections;
 mod dap;
 mod debug;
 mod diff;
+mod device;
 mod disasm;
 #[cfg(feature = "jit")]
 mod dump_jit;
@@ -30,6 +31,7 @@ mod hip;
 mod input;
 mod isa;
 mod launch;
+mod lint;
 #[cfg(feature = "lsp")]
 mod lsp;
 mod mutate;
@@ -37,6 +39,7 @@ mod observe;
 mod opencl;
 mod output;
 mod pcode;
+mod profile;
 mod progress;
 mod prompt;
 #[cfg(feature = "prove")]
@@ -102,6 +105,8 @@ pub enum Command {
     Explore(explore::ExploreArgs),
     Mutate(mutate::MutateArgs),
     Diff(diff::DiffArgs),
+    Lint(lint::LintArgs),
+    Profile(profile::ProfileArgs),
     Debug(debug::DebugArgs),
     Dap(dap::DapArgs),
     #[cfg(feature = "lsp")]
@@ -180,6 +185,8 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Explore(args) => explore::run(args, out),
         Command::Mutate(args) => mutate::run(args, out),
         Command::Diff(args) => diff::run(args, out),
+        Command::Lint(args) => lint::run(args, out),
+        Command::Profile(args) => profile::run(args, out),
         Command::Debug(args) => debug::run(args, out),
         Command::Dap(args) => dap::run(args),
         #[cfg(feature = "lsp")]

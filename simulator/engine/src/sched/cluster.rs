@@ -92,15 +92,25 @@ impl<'a> Cluster<'a> {
         observer: &mut O,
     ) -> Result<bool, Box<Fault>> {
         self.run_turns(slice, |dispatch, group, state, slice| {
-            match state {
-                State::New => observer.group_started(group.id, dispatch.waves() as usize),
-                _ => observer.group_resumed(group.id),
+            let before = group.executed;
+            let observed = observer.observed_instructions(group.id);
+            if observed > 0 {
+                match state {
+                    State::New => observer.group_started(group.id, dispatch.waves() as usize),
+                    _ => observer.group_resumed(group.id),
+                }
+                let pause = group.run_observed(budget, slice.min(observed), observer)?;
+                match pause {
+                    Pause::Ended => observer.group_ended(group.id),
+                    _ => observer.group_parked(group.id),
+                }
+                if pause != Pause::Slice || group.executed - before >= slice {
+                    return Ok(pause);
+                }
             }
-            let pause = group.run_observed(budget, slice, observer)?;
-            match pause {
-                Pause::Ended => observer.group_ended(group.id),
-                _ => observer.group_parked(group.id),
-            }
+            let unobserved = group.executed;
+            let pause = group.run(budget, slice - (unobserved - before), None)?;
+            observer.ran_unobserved(group.id, group.executed - unobserved, pause == Pause::Ended);
             Ok(pause)
         })
     }

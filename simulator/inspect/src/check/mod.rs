@@ -35,6 +35,7 @@ pub use kind::Check;
 pub use outstanding::Outstanding;
 pub use report::{Finding, Other, Report, Severity, Site, fault_as_finding, fault_json};
 pub use wait_states::{Successors, successors};
+pub use waits::{Counters, Scoreboard, wait_instruction};
 pub use written::Written;
 
 use isa_spec::pcode::builtins::Control;

@@ -1,9 +1,10 @@
-//! `wavesim isa list | show | ir | rust | jit | export | coverage`: queries the ISA tables, the pseudocode and the code
+//! `wavesim isa list | show | cost | ir | rust | jit | export | coverage`: queries the ISA tables, the pseudocode and the code
 //! generated from it.
 //!
 //! [`run`] is the entry point. Each command has a function that returns text or JSON, so that tests need no
 //! process.
 
+mod cost;
 mod coverage;
 #[cfg(feature = "prove")]
 mod export;
@@ -57,6 +58,20 @@ pub enum IsaCommand {
         name: String,
         #[command(flatten)]
         target: Target,
+        #[arg(long)]
+        json: bool,
+    },
+    /// The costs of an instruction in the timing model, with the source of each number; without a name, all constants
+    /// of an architecture, or of a device
+    Cost {
+        /// The instruction, as for `show`
+        name: Option<String>,
+        #[command(flatten)]
+        target: Target,
+        /// A device, or a file (.toml): its constants
+        #[arg(long, value_name = "DEVICE", conflicts_with_all = ["arch", "mcpu", "name"])]
+        device: Option<String>,
+        /// JSON Lines
         #[arg(long)]
         json: bool,
     },
@@ -122,6 +137,9 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let text = match &args.command {
         IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),
         IsaCommand::Show { name, target, json } => show(&target.archs(), name, *json),
+        IsaCommand::Cost { name, target, device, json } => {
+            cost::cost(&target.archs(), name.as_deref(), device.as_deref(), *json)
+        }
         #[cfg(feature = "lowering")]
         IsaCommand::Ir { name, target } => {
             lowered(&target.archs(), name, |_, op| isa_lower::lower(op).to_string())

@@ -36,7 +36,8 @@ impl Counters {
         Counters(self.0 | others.0)
     }
 
-    pub(super) fn contains(self, counter: Counter) -> bool {
+    /// Returns whether a counter is in the set.
+    pub fn contains(self, counter: Counter) -> bool {
         self.0 >> counter as u8 & 1 == 1
     }
 

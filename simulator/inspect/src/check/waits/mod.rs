@@ -16,7 +16,7 @@ mod registers;
 mod wave;
 
 pub use counter::Counters;
-use counter::wait_instruction;
+pub use counter::wait_instruction;
 pub use registers::{Registers, Summary};
 pub use wavesim_isa::arch::facts::Counter;
 
@@ -206,6 +206,7 @@ impl Scoreboard {
         self.waves[wave as usize].outstanding().any(|p| p.lds)
     }
 
+    /// The wave has ended.
     pub fn end(&mut self, step: &Step<'_>) {
         self.waves[step.wave.id as usize].clear(0);
     }

@@ -1,0 +1,135 @@
+//! How many bytes a launch uses, estimated from the recorded workgroups, and how many bytes have been used since a line
+//! was last used by an earlier launch.
+
+use crate::record::Group;
+use foldhash::{HashSet, HashSetExt};
+use std::collections::BTreeMap;
+
+/// An address range that a launch can use: an argument, an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Region {
+    /// The first byte.
+    pub base: u64,
+    /// Size in bytes.
+    pub len: u64,
+}
+
+/// What earlier launches have used: by the base of a region, the bytes used on the device until then.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    used: u64,
+    last: BTreeMap<u64, u64>,
+}
+
+/// The estimates about a launch.
+#[derive(Debug, Clone, Default)]
+pub struct Footprint {
+    /// Bytes that the launch uses.
+    pub bytes: f64,
+    /// The share of lines that a simulated processor uses first and that another processor of its die has loaded.
+    pub loaded_by_others: f64,
+    /// The share of lines that a die uses first and no other die has loaded.
+    pub first_of_device: f64,
+    regions: Vec<Region>,
+    /// By region: bytes used since its last use, infinite if it never was.
+    since: Vec<f64>,
+}
+
+/// The scale of the sample.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// Workgroups that the die has resident for each one that the sample has at a time.
+    pub resident: f64,
+    /// Workgroups of the die for each recorded one.
+    pub of_die: f64,
+    /// Dies.
+    pub dies: f64,
+    /// Instructions for each recorded one.
+    pub instructions: f64,
+}
+
+impl Footprint {
+    /// Estimates the footprint of a launch.
+    pub fn of(
+        groups: &[Group],
+        line_bytes: u64,
+        regions: &[Region],
+        history: &History,
+        scale: &Scale,
+    ) -> Footprint {
+        let mut lines: HashSet<u64> = HashSet::new();
+        let mut half = 0;
+        for (index, group) in groups.iter().enumerate() {
+            if index == groups.len().div_ceil(2) {
+                half = lines.len();
+            }
+            lines.extend(group.waves.iter().flat_map(|w| &w.lines).map(|line| line.number()));
+        }
+        let total = lines.len().max(1);
+        // The lines grow with a power of the number of workgroups: 0 if all use the same, 1 if none share any.
+        let growth = match groups.len() {
+            0 | 1 => 1.0,
+            n => {
+                let part = n.div_ceil(2) as f64 / n as f64;
+                ((half.max(1) as f64 / total as f64).ln() / part.ln()).clamp(0.0, 1.0)
+            }
+        };
+        let mut regions: Vec<Region> = regions.to_vec();
+        regions.sort_by_key(|r| r.base);
+        let mut used = vec![false; regions.len()];
+        for line in &lines {
+            if let Some(at) = region_of(&regions, line * line_bytes) {
+                used[at] = true;
+            }
+        }
+        let reachable: f64 =
+            regions.iter().zip(&used).filter(|(_, used)| **used).map(|(r, _)| r.len as f64).sum();
+        let die = total as f64 * scale.instructions * scale.of_die.powf(growth);
+        let device = total as f64 * scale.instructions * (scale.of_die * scale.dies).powf(growth);
+        let limit = if reachable > 0.0 { reachable / line_bytes as f64 } else { f64::INFINITY };
+        let (die, device) = (die.min(limit), device.min(limit));
+        let since = |region: &Region| {
+            history.last.get(&region.base).map_or(f64::INFINITY, |at| (history.used - at) as f64)
+        };
+        let bytes = device * line_bytes as f64;
+        Footprint {
+            bytes,
+            loaded_by_others: 1.0 - scale.resident.max(1.0).powf(growth - 1.0),
+            first_of_device: (device / (die * scale.dies).max(1.0)).clamp(0.0, 1.0),
+            // The launch itself replaces lines before it reaches those of the last one.
+            since: regions.iter().map(|r| since(r).max(bytes)).collect(),
+            regions,
+        }
+    }
+
+    /// Returns the bytes that have been used since the line at an address was last used, by an earlier launch.
+    pub fn since_last_use(&self, address: u64) -> f64 {
+        region_of(&self.regions, address).map_or(f64::INFINITY, |at| self.since[at])
+    }
+}
+
+fn region_of(regions: &[Region], address: u64) -> Option<usize> {
+    let at = regions.partition_point(|r| r.base <= address).checked_sub(1)?;
+    (address - regions[at].base < regions[at].len).then_some(at)
+}
+
+impl History {
+    /// Records a launch.
+    pub fn add(&mut self, groups: &[Group], line_bytes: u64, regions: &[Region], bytes: f64) {
+        self.used += bytes as u64;
+        let mut sorted: Vec<Region> = regions.to_vec();
+        sorted.sort_by_key(|r| r.base);
+        let lines = groups.iter().flat_map(|g| &g.waves).flat_map(|w| &w.lines);
+        for line in lines {
+            if let Some(at) = region_of(&sorted, line.number() * line_bytes) {
+                self.last.insert(sorted[at].base, self.used);
+            }
+        }
+    }
+
+    /// Records a use of a region by something other than a launch, such as a copy.
+    pub fn touch(&mut self, region: Region) {
+        self.used += region.len;
+        self.last.insert(region.base, self.used);
+    }
+}

@@ -1,0 +1,433 @@
+//! The memory system of the simulated processors: address translation, caches, and the memory behind them, with a share
+//! of the bandwidths that they have in common with the processors that are not simulated.
+
+use super::cache::{Queue, Tags, fraction_of, resident_share, ticks};
+use super::footprint::Footprint;
+use crate::data::{ArchCost, Cache, DeviceCost, Path, Scope};
+use crate::record::{Line, SECTORS};
+use foldhash::HashSet;
+
+/// A level of caches.
+struct Level {
+    latency: u64,
+    bytes_per_tick: f64,
+    capacity: f64,
+    /// One for each processor, or a single one.
+    tags: Vec<Tags>,
+    queues: Vec<Queue>,
+    hits: u64,
+    misses: u64,
+    of_processor: bool,
+}
+
+/// A level of address translation.
+struct Translation {
+    page_lines: u64,
+    miss: u64,
+    interval: u64,
+    tags: Vec<Tags>,
+    queues: Vec<Queue>,
+    misses: u64,
+    of_processor: bool,
+}
+
+/// What a level has done.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LevelCount {
+    /// The name of the cache.
+    pub name: String,
+    /// Lines found.
+    pub hits: u64,
+    /// Lines not found.
+    pub misses: u64,
+    /// Bytes transferred.
+    pub bytes: u64,
+    /// The share of the time for which its busiest instance was transferring.
+    pub busy: f64,
+}
+
+/// The memory system.
+pub struct MemorySystem {
+    line_bytes: u64,
+    sector_bytes: u64,
+    atomic: u64,
+    store_latency: u64,
+    /// Vector caches of processors, then those of the die; the last is of the device, if `has_last`.
+    levels: Vec<Level>,
+    scalar: Option<Level>,
+    names: Vec<String>,
+    has_last: bool,
+    translations: Vec<Translation>,
+    channels: Vec<Queue>,
+    channel_service: u64,
+    channel_lines: u64,
+    memory_latency: u64,
+    memory_lines: u64,
+    /// Lines touched before.
+    seen: HashSet<u64>,
+    footprint: Footprint,
+    /// Lines outstanding, per processor: when each of the last ones returns.
+    outstanding: Vec<Vec<u64>>,
+    next: Vec<usize>,
+}
+
+/// How much of the device is simulated.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    /// Simulated processors, all of one die.
+    pub processors: usize,
+    /// The part of the active processors of the die.
+    pub of_die: f64,
+    /// The part of the active processors of the device.
+    pub of_device: f64,
+}
+
+impl Level {
+    fn new(cache: &Cache, share: &Share, processors: usize) -> Level {
+        let of_processor = cache.scope == Scope::Processor;
+        let count = if of_processor { processors } else { 1 };
+        let part = match cache.scope {
+            Scope::Processor => 1.0,
+            Scope::Die => share.of_die,
+            Scope::Device => share.of_device,
+        };
+        let lines = cache.bytes.count() / cache.line_bytes.count().max(1);
+        Level {
+            latency: ticks(cache.latency.value()),
+            bytes_per_tick: cache.bytes_per_clock.value().max(1e-6) * part / super::cache::TICKS as f64,
+            capacity: cache.bytes.value(),
+            tags: vec![Tags::new(lines, cache.ways.count()); count],
+            queues: vec![Queue::default(); count],
+            hits: 0,
+            misses: 0,
+            of_processor,
+        }
+    }
+
+    fn service(&self, bytes: u64) -> u64 {
+        (bytes as f64 / self.bytes_per_tick).round() as u64
+    }
+}
+
+impl MemorySystem {
+    /// Creates the memory system of `share.processors` processors.
+    pub fn new(arch: &ArchCost, device: &DeviceCost, share: &Share, footprint: Footprint) -> MemorySystem {
+        let of = |path| device.caches.iter().filter(move |cache| cache.path == path);
+        let level = |cache: &Cache| Level::new(cache, share, share.processors);
+        let vector: Vec<&Cache> = of(Path::Vector).collect();
+        let line_bytes = arch.vector_memory.line_bytes.count().max(SECTORS);
+        let m = &device.memory;
+        let clock = device.chip.clock.value() * 1e6;
+        let bytes_per_clock = m.bandwidth.value() * 1e9 * m.efficiency.value() / clock * share.of_device;
+        let has_last = vector.last().is_some_and(|c| c.scope == Scope::Device && vector.len() > 2);
+        let names = vector.iter().map(|c| c.name.clone()).collect();
+        let mut levels: Vec<Level> = vector.into_iter().map(level).collect();
+        if let Some(last) = levels.last_mut().filter(|_| has_last) {
+            // `hits_last` stands for its tags.
+            last.tags = Vec::new();
+        }
+        let channels = ((m.channels.value() * share.of_device).round() as usize).max(1);
+        let translations = device.tlbs.iter().map(|tlb| {
+            let of_processor = tlb.scope == Scope::Processor;
+            let count = if of_processor { share.processors } else { 1 };
+            let part = match tlb.scope {
+                Scope::Processor => 1.0,
+                Scope::Die => share.of_die,
+                Scope::Device => share.of_device,
+            };
+            Translation {
+                page_lines: (tlb.page_bytes.count() / line_bytes).max(1),
+                miss: ticks(tlb.miss.value()),
+                interval: ticks(tlb.miss_interval.value() / part.max(1e-6)),
+                tags: vec![Tags::new(tlb.entries.count(), 8); count],
+                queues: vec![Queue::default(); count],
+                misses: 0,
+                of_processor,
+            }
+        });
+        MemorySystem {
+            line_bytes,
+            sector_bytes: line_bytes / SECTORS,
+            atomic: ticks(arch.vector_memory.atomic_clocks.value()),
+            store_latency: ticks(arch.vector_memory.store_latency.value()),
+            names,
+            has_last,
+            levels,
+            scalar: of(Path::Scalar).map(level).next(),
+            translations: translations.collect(),
+            channel_service: ticks(line_bytes as f64 / (bytes_per_clock / channels as f64).max(1e-6)),
+            channels: vec![Queue::default(); channels],
+            channel_lines: (m.interleave.count() / line_bytes).max(1),
+            memory_latency: ticks(m.latency.value()),
+            memory_lines: 0,
+            seen: HashSet::default(),
+            footprint,
+            outstanding: vec![
+                vec![0; arch.vector_memory.outstanding_lines.count().max(1) as usize];
+                share.processors
+            ],
+            next: vec![0; share.processors],
+        }
+    }
+
+    /// Translates the address of a line; returns the ticks of delay.
+    fn translate(&mut self, processor: usize, line: u64, now: u64) -> u64 {
+        let mut delay = 0;
+        for level in &mut self.translations {
+            let index = if level.of_processor { processor } else { 0 };
+            let page = line / level.page_lines;
+            if level.tags[index].find(page).is_some() {
+                break;
+            }
+            level.misses += 1;
+            level.tags[index].insert(page, 0);
+            let start = level.queues[index].take(now + delay, level.interval);
+            delay = start - now + level.miss;
+        }
+        delay
+    }
+
+    /// Waits until the processor can have another line outstanding; returns when.
+    pub fn admit(&self, processor: usize, now: u64) -> u64 {
+        now.max(self.outstanding[processor][self.next[processor]])
+    }
+
+    /// Returns the ticks for which a processor's cache transfers the sectors of some lines.
+    pub fn transfer(&self, lines: &[Line]) -> u64 {
+        let sectors: u64 = lines.iter().map(|line| line.sectors()).sum();
+        self.levels.first().map_or(0, |level| level.service(sectors * self.sector_bytes))
+    }
+
+    /// Loads a line; returns when its data has arrived.
+    pub fn load(&mut self, processor: usize, line: Line, now: u64, scalar: bool) -> u64 {
+        let number = line.number();
+        let delay = self.translate(processor, number, now);
+        let at = now + delay;
+        let done = if scalar {
+            self.load_scalar(processor, number, at)
+        } else {
+            self.load_from(0, processor, line, at)
+        };
+        let slot = self.next[processor];
+        self.outstanding[processor][slot] = done;
+        self.next[processor] = (slot + 1) % self.outstanding[processor].len();
+        done
+    }
+
+    fn load_scalar(&mut self, processor: usize, number: u64, now: u64) -> u64 {
+        let Some(level) = &mut self.scalar else { return self.shared(number, now) };
+        let tags = &mut level.tags[processor];
+        if let Some(entry) = tags.find(number) {
+            level.hits += 1;
+            return (now + level.latency).max(entry.ready);
+        }
+        level.misses += 1;
+        let done = self.shared(number, now);
+        if let Some(level) = &mut self.scalar {
+            level.tags[processor].insert(number, done);
+        }
+        done
+    }
+
+    /// Loads from the caches from a level on.
+    fn load_from(&mut self, from: usize, processor: usize, line: Line, now: u64) -> u64 {
+        let number = line.number();
+        let Some(level) = self.levels.get_mut(from).filter(|level| level.of_processor) else {
+            return self.shared(number, now);
+        };
+        let service = level.service(line.sectors() * self.sector_bytes);
+        let start = level.queues[processor].take(now, service);
+        if let Some(entry) = level.tags[processor].find(number) {
+            level.hits += 1;
+            return (start + level.latency).max(entry.ready);
+        }
+        level.misses += 1;
+        let done = self.load_from(from + 1, processor, line, start);
+        self.levels[from].tags[processor].insert(number, done);
+        done
+    }
+
+    /// Loads a line from the caches that processors share, or from memory; `now` is when the request is issued.
+    fn shared(&mut self, number: u64, now: u64) -> u64 {
+        let last = self.levels.len() - usize::from(self.has_last);
+        let first_touch = self.seen.insert(number);
+        let mut at = now;
+        let shared = self.levels.iter().position(|level| !level.of_processor).unwrap_or(last);
+        for index in shared..last {
+            let level = &mut self.levels[index];
+            let service = level.service(self.line_bytes);
+            at = level.queues[0].take(at, service);
+            if let Some(entry) = level.tags[0].find(number) {
+                level.hits += 1;
+                return (at + level.latency).max(entry.ready);
+            }
+            if first_touch && fraction_of(number) < self.footprint.loaded_by_others {
+                level.hits += 1;
+                let ready = at + level.latency;
+                level.tags[0].insert(number, ready);
+                return ready;
+            }
+            level.misses += 1;
+        }
+        let done = self.beyond(number, at, first_touch);
+        for index in shared..last {
+            let evicted = self.levels[index].tags[0].insert(number, done).1;
+            if evicted {
+                self.write_back(number, at);
+            }
+        }
+        done
+    }
+
+    /// Loads a line from the cache of the device, or from memory.
+    fn beyond(&mut self, number: u64, now: u64, first_touch: bool) -> u64 {
+        let mut at = now;
+        if self.has_last {
+            let hit = self.hits_last(number, first_touch);
+            let index = self.levels.len() - 1;
+            let level = &mut self.levels[index];
+            let service = level.service(self.line_bytes);
+            at = level.queues[0].take(at, service);
+            if hit {
+                level.hits += 1;
+                return at + level.latency;
+            }
+            level.misses += 1;
+        }
+        self.memory_lines += 1;
+        let channel = self.channel(number);
+        self.channels[channel].take(at, self.channel_service) + self.memory_latency
+    }
+
+    fn channel(&self, number: u64) -> usize {
+        let block = number / self.channel_lines;
+        ((block ^ block >> 7 ^ block >> 13) % self.channels.len() as u64) as usize
+    }
+
+    /// Returns whether the cache of the device has a line. Its tags are not simulated, because other dies and other
+    /// launches fill it: a line stays with the probability that follows from what is loaded until it is used again.
+    fn hits_last(&self, number: u64, first_touch: bool) -> bool {
+        let Some(level) = self.levels.last() else { return false };
+        let share = match first_touch {
+            true => {
+                let before =
+                    resident_share(self.footprint.since_last_use(number * self.line_bytes), level.capacity);
+                1.0 - (1.0 - before) * self.footprint.first_of_device
+            }
+            false => resident_share(self.footprint.bytes, level.capacity),
+        };
+        fraction_of(number ^ 0x5555) < share
+    }
+
+    /// Writes a line to the cache of the device, or to memory.
+    fn write_back(&mut self, number: u64, now: u64) {
+        let mut at = now;
+        if self.has_last {
+            let index = self.levels.len() - 1;
+            let level = &mut self.levels[index];
+            let service = level.service(self.line_bytes);
+            at = level.queues[0].take(at, service);
+            // What fits stays there.
+            if fraction_of(number) < resident_share(self.footprint.bytes, level.capacity) {
+                return;
+            }
+        }
+        self.memory_lines += 1;
+        let channel = self.channel(number);
+        let service = self.channel_service;
+        self.channels[channel].take(at, service);
+    }
+
+    /// Stores to a line; returns when the store is complete. Stores pass through the cache of the processor to that of
+    /// the die, which writes each line back once unless it is stored to again after its eviction.
+    pub fn store(&mut self, processor: usize, line: Line, now: u64) -> u64 {
+        let number = line.number();
+        let now = now + self.translate(processor, number, now);
+        let mut at = now;
+        let bytes = line.sectors() * self.sector_bytes;
+        let last = self.levels.len() - usize::from(self.has_last);
+        let mut new = true;
+        self.seen.insert(number);
+        for index in 0..last {
+            let of_processor = self.levels[index].of_processor;
+            let level = &mut self.levels[index];
+            let queue = if of_processor { processor } else { 0 };
+            let service = level.service(bytes);
+            at = level.queues[queue].take(at, service);
+            if of_processor {
+                // A line that is present stays, with the new data.
+                continue;
+            }
+            let tags = &mut level.tags[0];
+            if let Some(entry) = tags.find(number) {
+                new = !std::mem::replace(&mut entry.dirty, true);
+            } else {
+                tags.insert(number, at).0.dirty = true;
+            }
+        }
+        if new {
+            self.write_back(number, at);
+        }
+        at + self.store_latency
+    }
+
+    /// An atomic at the cache of the die; returns when its result has arrived. Those of one line follow each other.
+    pub fn atomic(&mut self, processor: usize, line: Line, lanes: u64, now: u64) -> u64 {
+        let number = line.number();
+        let now = now + self.translate(processor, number, now);
+        for level in self.levels.iter_mut().filter(|level| level.of_processor) {
+            level.tags[processor].remove(number);
+        }
+        let arrived = self.shared(number, now);
+        let busy = self.atomic * lanes.max(1);
+        match self.levels.iter_mut().find(|level| !level.of_processor && !level.tags.is_empty()) {
+            Some(level) => match level.tags[0].find(number) {
+                Some(entry) => {
+                    let start = arrived.max(entry.ready);
+                    entry.ready = start + busy;
+                    entry.dirty = true;
+                    start + busy
+                }
+                None => arrived + busy,
+            },
+            None => arrived + busy,
+        }
+    }
+
+    /// Returns what each level has done in `time` ticks; the memory comes last.
+    pub fn counts(&self, memory: &str, time: u64) -> Vec<LevelCount> {
+        let share = |busy: u64| if time == 0 { 0.0 } else { busy as f64 / time as f64 };
+        let level = |(level, name): (&Level, &String)| {
+            let busy = level.queues.iter().map(|q| q.busy).max().unwrap_or(0);
+            let all: u64 = level.queues.iter().map(|q| q.busy).sum();
+            LevelCount {
+                name: name.clone(),
+                hits: level.hits,
+                misses: level.misses,
+                bytes: (all as f64 * level.bytes_per_tick) as u64,
+                busy: share(busy),
+            }
+        };
+        let mut out: Vec<LevelCount> = self.levels.iter().zip(&self.names).map(level).collect();
+        let busy: u64 = self.channels.iter().map(|q| q.busy).sum::<u64>() / self.channels.len() as u64;
+        out.push(LevelCount {
+            name: memory.to_string(),
+            hits: self.memory_lines,
+            misses: 0,
+            bytes: self.memory_lines * self.line_bytes,
+            busy: share(busy),
+        });
+        for (index, translation) in self.translations.iter().enumerate() {
+            let busy = translation.queues.iter().map(|q| q.busy).max().unwrap_or(0);
+            let name = format!("translation {}", index + 1);
+            out.push(LevelCount { name, hits: 0, misses: translation.misses, bytes: 0, busy: share(busy) });
+        }
+        out
+    }
+
+    /// Returns when all queues are empty: the end of the writes that nothing waits for.
+    pub fn drained(&self) -> u64 {
+        let levels = self.levels.iter().flat_map(|level| &level.queues);
+        levels.chain(&self.channels).map(|queue| queue.free()).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,26 @@
+//! A profile as one HTML file without references: the data as JSON, and the script that draws it.
+
+use super::json;
+use crate::model::{Stall, TICKS};
+use crate::profile::Profile;
+use serde_json::{Value, json as value};
+use wavesim_machine::exec::program::Program;
+
+const PAGE: &str = include_str!("page.html");
+
+/// Returns the report. `name` is the kernel's, `sources` the texts of source files by name.
+pub fn html(profile: &Profile, program: &Program, name: &str, sources: &[(String, String)]) -> String {
+    let clocks = |ticks: u64| ticks as f64 / TICKS as f64;
+    let slice = |s: &crate::model::Slice| {
+        value!([s.processor, s.simd, s.wave, clocks(s.from), clocks(s.to), s.inst, s.stall.index()])
+    };
+    let mut data = json(profile, program);
+    data["name"] = value!(name);
+    data["reasons"] = value!(Stall::NAMES);
+    data["timeline"] = Value::Array(profile.prediction.timeline.iter().take(4000).map(slice).collect());
+    data["sources"] = sources.iter().map(|(name, text)| value!({"name": name, "text": text})).collect();
+    // The data must not end the element that contains it.
+    let text = data.to_string().replace("</", "<\\/");
+    let title = name.replace('&', "&amp;").replace('<', "&lt;");
+    PAGE.replace("@TITLE@", &title).replace("@DATA@", &text)
+}

@@ -1,0 +1,5 @@
+//! Tests of costs.
+
+mod model;
+mod remarks;
+mod tables;

@@ -1,0 +1,107 @@
+//! Predictions.
+
+use wavesim_cost::data;
+use wavesim_cost::model::{Effort, History, Stall};
+use wavesim_cost::profile::{self, Costs, Profile};
+use wavesim_cost::report;
+use wavesim_cost::what_if::Changes;
+use wavesim_isa::arch::Arch;
+use wavesim_loader::prepared::Prepared;
+use wavesim_loader::text_kernel::{self, Options};
+
+fn prepare(arch: Arch, header: &str, code: &str) -> Prepared {
+    let text = format!("---\n{header}---\n{code}\n  s_endpgm\n");
+    let options = Options { arch: Some(arch), ..Options::default() };
+    text_kernel::prepare("k.rdna", &text, &options, 0).expect("a kernel")
+}
+
+fn profiled(prepared: &Prepared, changes: &str) -> Profile {
+    let device = data::device_of(prepared.program.arch).expect("a device");
+    let changes = Changes::parse(changes).expect("changes");
+    let costs = Costs::of(device).and_then(|c| c.changed(&changes)).expect("costs");
+    let dispatch = prepared.dispatch(1 << 30);
+    let regions = profile::regions(prepared);
+    let history = &mut History::default();
+    let run = profile::run(&dispatch, &prepared.memory, &regions, &costs, &Effort::REPORT, (history, true))
+        .expect("a device");
+    run.1.expect("no fault")
+}
+
+const ONE: &str = "local = 32, 1, 1\nglobal = 1, 1, 1\n";
+
+/// A chain of dependent instructions takes their latencies.
+#[test]
+fn dependent_instructions_take_their_latency() {
+    let chain = "  v_add_f32 v1, v1, v1\n".repeat(64);
+    let clocks = |code: &str| profiled(&prepare(Arch::Rdna3, ONE, code), "").prediction.clocks;
+    let free: String = (0..64).map(|n| format!("  v_add_f32 v{}, v1, v1\n", 2 + n % 100)).collect();
+    let (slow, fast) = (clocks(&chain), clocks(&free));
+    assert!((slow - fast - 63.0 * 4.0).abs() < 16.0, "{slow} {fast}");
+    let p = profiled(&prepare(Arch::Rdna3, ONE, &chain), "");
+    let stalls = profile::stalls(&p.prediction);
+    assert!(stalls[Stall::Dependency.index().unwrap()] > 200.0, "{stalls:?}");
+}
+
+/// All lanes in one bank of LDS: each in a pass of its own.
+#[test]
+fn bank_conflicts_are_exact() {
+    let passes = |shift: u32| {
+        let code = format!("  v_lshlrev_b32 v1, {shift}, v0\n  ds_load_b32 v2, v1\n  s_waitcnt lgkmcnt(0)");
+        let header = format!("{ONE}lds = 8192\n");
+        let p = profiled(&prepare(Arch::Rdna3, &header, &code), "");
+        p.rows.iter().map(|row| row.counts.passes).sum::<u64>()
+    };
+    // Consecutive dwords; two of each bank; all in one bank.
+    assert_eq!((passes(2), passes(3), passes(7)), (1, 2, 32));
+}
+
+#[test]
+fn lines_are_exact() {
+    let lines = |shift: u32| {
+        let code = format!(
+            "  s_load_b64 s[4:5], s[0:1], 0\n  v_lshlrev_b32 v1, {shift}, v0\n  s_waitcnt lgkmcnt(0)\n  global_load_b32 v2, v1, s[4:5]\n  s_waitcnt vmcnt(0)"
+        );
+        let header = format!("arg_x: u32[8192] = repeat(1)\n{ONE}");
+        let prepared = prepare(Arch::Rdna3, &header, &code.replace("s[0:1]", "s[3:4]"));
+        let p = profiled(&prepared, "");
+        let load = p.rows.iter().find(|row| prepared.program.text(row.index).starts_with("global_load"));
+        load.expect("the load").counts.lines
+    };
+    assert!(matches!((lines(2), lines(7)), (1 | 2, 32)), "{} {}", lines(2), lines(7));
+}
+
+#[test]
+fn a_prediction_is_deterministic_and_labelled() {
+    let prepared = prepare(
+        Arch::Rdna4,
+        "local = 64, 1, 1\nglobal = 128, 1, 1\n",
+        "  v_exp_f32 v1, v0\n  v_add_f32 v2, v1, v1",
+    );
+    let (a, b) = (profiled(&prepared, ""), profiled(&prepared, ""));
+    assert_eq!(a.prediction.clocks, b.prediction.clocks);
+    let program = &prepared.program;
+    let (text, json, csv) =
+        (report::text(&a, program, None), report::json(&a, program), report::csv(&a, program));
+    let html = report::html(&a, program, "k.rdna", &[]);
+    for report in [&text, &json.to_string(), &csv, &html, &report::perfetto(&a, program).to_string()] {
+        assert!(report.contains("uncalibrated"), "{report}");
+    }
+    assert_eq!(json["schema"], "wavesim-profile-1");
+}
+
+#[test]
+fn changed_figures_change_the_prediction() {
+    let code = "  v_mov_b32 v95, 0\n  s_nop 0";
+    let prepared = prepare(Arch::Rdna3, "local = 32, 1, 1\nglobal = 1, 1, 1\n", code);
+    let (before, after) = (profiled(&prepared, ""), profiled(&prepared, "vgprs=200"));
+    assert_eq!(before.plan.occupancy.waves_of_simd, 16);
+    assert_eq!(after.plan.occupancy.waves_of_simd, 7);
+    let slow = profiled(&prepared, "chip.clock=1000,launch.first=100");
+    assert!(slow.prediction.microseconds > 100.0);
+    let device = data::device_of(Arch::Rdna3).expect("a device");
+    let wrong = Changes::parse("lds.bank=3").expect("a change");
+    let e = Costs::of(device).and_then(|c| c.changed(&wrong)).unwrap_err().to_string();
+    assert!(e.starts_with("there is no constant `lds.bank`"), "{e}");
+    assert!(Changes::parse("vgprs").unwrap_err().contains("KEY=VALUE"));
+    assert!(Changes::parse("vgprs=many").unwrap_err().contains("is not a number"));
+}
