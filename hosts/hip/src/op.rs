@@ -176,6 +176,10 @@ impl Op {
             Op::Copy(copy) => {
                 // SAFETY: the caller guarantees that the memory is valid.
                 unsafe { copy.run() };
+                let bytes = copy.rows().map(|_| copy.width as u64).sum();
+                if let Some((to, from)) = copy.rows().next() {
+                    gpu.device.time_copy(to, from, bytes);
+                }
                 copy.rows().for_each(|(to, from)| gpu.device.record_copy(to, from, copy.width as u64));
             }
             Op::Fill(fill) => {

@@ -497,7 +497,7 @@ pub unsafe extern "C" fn hipEventQuery(event: Handle) -> c_int {
     })
 }
 
-/// `hipEventElapsedTime`. Reports the time of the simulation, not that of a GPU.
+/// `hipEventElapsedTime`. Reports the time of the simulation, or the predicted one of a GPU (`WAVESIM_TIMING`).
 pub unsafe extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, stop: Handle) -> c_int {
     call("hipEventElapsedTime", || {
         let streams = &gpu()?.streams;

@@ -7,7 +7,7 @@ use crate::status::{Failure, Outcome, Status, call};
 use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
 use std::time::Instant;
-use wavesim_runtime::Device;
+use wavesim_runtime::{Device, clock};
 
 /// Version of the platform and of the device.
 const VERSION: &str = concat!("OpenCL 3.0 wavesim ", env!("CARGO_PKG_VERSION"));
@@ -41,7 +41,7 @@ impl Gpu {
     /// Returns the time of the device's clock in nanoseconds.
     pub fn now(&self) -> u64 {
         // Never 0, which programs may interpret as a missing time.
-        self.opened.elapsed().as_nanos() as u64 + 1
+        clock::now().saturating_duration_since(self.opened).as_nanos() as u64 + 1
     }
 }
 
@@ -58,7 +58,7 @@ pub fn check_process() -> Outcome {
 
 /// Returns the device that the environment variables describe (`WAVESIM_TARGET`), opening it on first use.
 pub fn gpu() -> Outcome<&'static Gpu> {
-    let open = || Ok(Gpu { device: Device::from_env()?, opened: Instant::now() });
+    let open = || Ok(Gpu { device: Device::from_env()?, opened: clock::now() });
     GPU.get_or_init(open).as_ref().map_err(Failure::clone)
 }
 

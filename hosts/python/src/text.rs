@@ -92,6 +92,7 @@ pub fn run_text(
         pool: None,
         cancel: None,
         written: None,
+        timing: None,
     };
     let mut lines = Vec::new();
     let run = |cancel: &AtomicBool| {

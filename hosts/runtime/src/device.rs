@@ -5,6 +5,7 @@ use crate::kernargs::{Kernargs, Slot};
 use crate::launch::lock;
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
 use crate::raw::ProgramCache;
+use crate::timing::Timing;
 use crate::{CodeCache, Error, Module, Settings, Target, exit, fork, message};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim::check::{Check, Written};
 use wavesim::memory::{MapError, MemError, Memory};
 use wavesim::sched::group::Pool;
+use wavesim_cost::model::Region;
 
 /// Maximum total size of freed allocations in quarantine, whose addresses are not reused.
 const QUARANTINE_BYTES: u64 = 64 << 20;
@@ -34,6 +36,7 @@ pub(crate) struct Inner {
     pub(crate) programs: ProgramCache,
     pub(crate) pool: Pool,
     pub(crate) code_cache: CodeCache,
+    pub(crate) timing: Option<Timing>,
     /// Cancellation flags of the running launches.
     running: Mutex<Vec<Arc<AtomicBool>>>,
     /// Receives the output of kernels.
@@ -125,9 +128,11 @@ impl Device {
         if settings.error_exit_code != 0 {
             exit::set_failure_status(settings.error_exit_code.into());
         }
+        let target = Target::from_name(target)?;
         Ok(Device {
             inner: Arc::new(Inner {
-                target: Target::from_name(target)?,
+                timing: Timing::new(&settings.timing, target.arch).map_err(Error::Timing)?,
+                target,
                 settings: settings.clone(),
                 state: Mutex::default(),
                 kernargs: Kernargs::new()?,
@@ -262,6 +267,21 @@ impl Device {
     /// Records that the embedding program has written bytes.
     pub fn record_write(&self, address: u64, len: u64) {
         lock(&self.inner.written).write(address, len);
+    }
+
+    /// Advances the predicted time (`WAVESIM_TIMING`) by a copy of `len` bytes between these addresses, one of which is
+    /// memory of the host unless both are allocations of the device.
+    pub fn time_copy(&self, to: u64, from: u64, len: u64) {
+        if let Some(timing) = &self.inner.timing {
+            let of_device = |address| self.find(address).is_some_and(|range| !range.mapped);
+            timing.copy(len, of_device(to) && of_device(from));
+        }
+    }
+
+    /// Returns the allocations, for predictions.
+    pub(crate) fn regions(&self) -> Vec<Region> {
+        let region = |a: &Arc<Allocation>| Region { base: a.range().address(), len: a.range().len() };
+        self.state().allocations.values().map(region).collect()
     }
 
     /// Records that the embedding program has copied bytes, which may be undefined.

@@ -28,6 +28,9 @@ pub enum Error {
         /// The reason.
         cause: String,
     },
+    /// Times cannot be predicted, or a profile cannot be written.
+    #[error("predicted times: {0}")]
+    Timing(String),
     /// An invalid environment variable.
     #[error(transparent)]
     Setting(#[from] SettingError),

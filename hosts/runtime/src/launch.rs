@@ -2,6 +2,7 @@
 
 use crate::device::OwnMemory;
 use crate::kernargs::Slot;
+use crate::timing::Timing;
 use crate::{
     CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Services, Settings, debug, exit, explore,
     message,
@@ -20,6 +21,7 @@ use wavesim::sched::dispatch::{self, RunStats};
 use wavesim::sched::group::Pool;
 use wavesim::trace::Filter;
 use wavesim::trace::jsonl::Jsonl;
+use wavesim_cost::model::Region;
 
 /// Parameters of a launch, other than the kernel's arguments.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +91,12 @@ pub struct RunOptions<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// The bytes of the device's memory that have been written.
     pub written: Option<&'a Arc<Mutex<Written>>>,
+    /// Predicts the times of launches with neither checks nor a trace.
+    pub timing: Option<TimedLaunch<'a>>,
 }
+
+/// What predicts the time of a launch, and the memory of the device.
+pub type TimedLaunch<'a> = (&'a Timing, &'a [Region]);
 
 impl Kernel {
     /// Runs the kernel to completion. `explicit` holds the explicit arguments, laid out according to the
@@ -113,6 +120,7 @@ impl Kernel {
             pool: Some(&device.inner.pool),
             cancel: None,
             written: Some(&device.inner.written),
+            timing: None,
         };
         let given = abi::Shape {
             offset: launch.offset,
@@ -189,7 +197,12 @@ impl Kernel {
             prepared.constant = self.code.image.constant(module.image());
             prepared.padding = request::padding(&self.code, slot.kernarg, kernarg.len() as u64);
         }
-        let options = options.clone();
+        let regions: Vec<Region> = match &device.inner.timing {
+            Some(_) => device.regions(),
+            None => Vec::new(),
+        };
+        let options =
+            RunOptions { timing: device.inner.timing.as_ref().map(|t| (t, &regions[..])), ..options.clone() };
         let result = device.cancellable(|cancel| {
             let options = RunOptions { cancel: Some(cancel), ..options };
             if let Some((buffers, writable)) = explored {
@@ -274,6 +287,11 @@ pub fn run(
     if options.checks.is_empty() && trace.is_none() {
         let code = options.code_cache.get_or_compile(options.engine, &prepared.program)?;
         dispatch.compiled = code.as_ref().map(|code| code as _);
+        if let Some((timing, regions)) = options.timing {
+            let kernel = file_name(options.kernel);
+            let (stats, fault) = timing.run(prepared, &dispatch, regions, &kernel, options.number)?;
+            return Ok((stats, report(fault, Vec::new())));
+        }
         return Ok(match dispatch::run(&dispatch, &prepared.memory) {
             Ok(stats) => (stats, report(None, Vec::new())),
             Err(fault) => (RunStats::default(), report(Some(fault), Vec::new())),

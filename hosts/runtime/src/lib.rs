@@ -45,6 +45,7 @@
 #![warn(missing_docs)]
 
 pub mod callback;
+pub mod clock;
 pub mod debug;
 mod device;
 mod engine;
@@ -68,6 +69,7 @@ pub mod raw;
 mod report;
 mod settings;
 mod target;
+mod timing;
 
 pub use device::{Device, MemoryRange};
 pub use engine::{CodeCache, Engine};
@@ -81,4 +83,5 @@ pub use settings::{
     MAX_INSTRUCTIONS, MAX_THREADS, MEMORY_BYTES, OnFault, SettingError, Settings, VARIABLES, parse_checks,
 };
 pub use target::Target;
+pub use timing::{Timing, TimingSettings};
 pub use wavesim::loader::abi::Services;

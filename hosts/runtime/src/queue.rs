@@ -4,6 +4,7 @@
 //! A task can also wait for tickets of other queues. A ticket exists only for work that has already been
 //! submitted, so tasks cannot form a cycle of waits.
 
+use crate::clock;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -31,6 +32,12 @@ impl Ticket {
 
     /// Waits for the work to end. Returns the time at which it ended.
     pub fn wait(&self) -> Instant {
+        clock::host_waits();
+        self.block()
+    }
+
+    /// As [`Ticket::wait`], for a queue.
+    fn block(&self) -> Instant {
         let mut at = lock(&self.0.at);
         loop {
             match *at {
@@ -41,7 +48,7 @@ impl Ticket {
     }
 
     fn end(&self) {
-        *lock(&self.0.at) = Some(Instant::now());
+        *lock(&self.0.at) = Some(clock::now());
         self.0.changed.notify_all();
     }
 }
@@ -81,7 +88,7 @@ struct Task {
 impl Task {
     fn run(self) {
         for ticket in &self.after {
-            ticket.wait();
+            ticket.block();
         }
         // The work itself reports panics (as HIP's operations do). The queue continues with the next task.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(self.work));
@@ -167,7 +174,7 @@ impl Reservation {
     pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
         let Reservation { after, completion: _completion } = self;
         for ticket in after {
-            ticket.wait();
+            ticket.block();
         }
         work()
     }
@@ -212,6 +219,7 @@ impl Queue {
 
     /// Waits for all submitted work.
     pub fn wait(&self) {
+        clock::host_waits();
         if let Some(ticket) = self.pending() {
             ticket.wait();
         }

@@ -161,6 +161,7 @@ impl Device {
             pool: Some(&self.inner.pool),
             cancel: None,
             written: None,
+            timing: None,
         };
         let Code { bytes, program, .. } = code;
         let prepared = Prepared { modes: launch.modes, ..Prepared::without_names(program, memory, shape) };

@@ -1,13 +1,14 @@
 //! Environment variables that configure all hosts.
 
 use crate::debug::DebugTarget;
+use crate::timing::{self, TimingSettings};
 use crate::{Engine, message};
 use std::path::PathBuf;
 use std::sync::Once;
 use wavesim::check::Check;
 
 /// The name and the description of each variable, for documentation and help output.
-pub const VARIABLES: [(&str, &str); 18] = [
+pub const VARIABLES: [(&str, &str); 20] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
@@ -21,6 +22,14 @@ pub const VARIABLES: [(&str, &str); 18] = [
     (
         "WAVESIM_DEBUG",
         "KERNEL or KERNEL:LAUNCH (* for any kernel): the debugger stops before the first instruction of these launches, on the program's terminal",
+    ),
+    (
+        "WAVESIM_TIMING",
+        "a device (mi300a, rx7900xtx, …) or a file of costs (.toml): events and timers of HIP and OpenCL report predicted times of this device instead of the simulation's; a line on standard error says so",
+    ),
+    (
+        "WAVESIM_PROFILE",
+        "a directory; every launch writes a predicted profile to NUMBER-KERNEL.html and .json in it",
     ),
     ("WAVESIM_DEBUG_COMMANDS", "a file with commands that the debugger executes first"),
     (
@@ -113,6 +122,8 @@ pub struct Settings {
     pub report: Option<PathBuf>,
     /// Size of the device's memory in bytes, as HIP and OpenCL programs see it.
     pub memory: u64,
+    /// How launches are timed.
+    pub timing: TimingSettings,
 }
 
 impl Default for Settings {
@@ -130,6 +141,7 @@ impl Default for Settings {
             on_fault: OnFault::default(),
             report: None,
             memory: MEMORY_BYTES,
+            timing: TimingSettings::default(),
         }
     }
 }
@@ -171,6 +183,18 @@ impl Settings {
                 value: value.clone(),
                 reason,
             })?;
+        }
+        settings.timing.profile = given("WAVESIM_PROFILE").map(PathBuf::from);
+        if let Some(value) = given("WAVESIM_TIMING") {
+            let device = timing::open_device(value.trim());
+            let device = device.map_err(|reason| SettingError {
+                variable: "WAVESIM_TIMING",
+                value: value.clone(),
+                reason,
+            })?;
+            // A program for the device needs no second variable.
+            settings.target.get_or_insert_with(|| device.processor().to_string());
+            settings.timing.device = Some(value.trim().to_string());
         }
         settings.trace = given("WAVESIM_TRACE").map(PathBuf::from);
         settings.report = given("WAVESIM_REPORT").map(PathBuf::from);
