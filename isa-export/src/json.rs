@@ -64,8 +64,8 @@ impl Export<'_> {
             .locals
             .iter()
             .map(|local| match local.len {
-                Some(len) => json!([local.name, ty(local.ty), len]),
-                None => json!([local.name, ty(local.ty)]),
+                Some(len) => json!([local.name, local.ty.to_string(), len]),
+                None => json!([local.name, local.ty.to_string()]),
             })
             .collect();
         let roles =
@@ -80,7 +80,7 @@ impl Export<'_> {
             "reads": roles(&uses.reads), "writes": roles(&uses.writes), "indexed": roles(&uses.indexed),
             "state_reads": states(&uses.state_reads), "state_writes": states(&uses.state_writes),
             "fields": uses.fields, "memory_read": uses.memory_read, "memory_write": uses.memory_write,
-            "float": uses.float.iter().map(|one| ty(*one)).collect::<Vec<_>>(),
+            "float": uses.float.iter().map(Ty::to_string).collect::<Vec<_>>(),
             "approximate": approximations(sem),
             "locals": locals, "body": stmts(&sem.body),
         })
@@ -132,15 +132,6 @@ fn approximations(sem: &Semantics) -> Vec<&'static str> {
     found
 }
 
-fn ty(ty: Ty) -> String {
-    match ty {
-        Ty::B(width) => format!("b{width}"),
-        Ty::U(width) => format!("u{width}"),
-        Ty::I(width) => format!("i{width}"),
-        float => format!("{float:?}").to_lowercase(),
-    }
-}
-
 fn role(role: Role) -> String {
     format!("{role:?}").to_uppercase()
 }
@@ -176,7 +167,7 @@ fn exprs(list: &[Expr]) -> Value {
 }
 
 fn place(place_: &Place) -> Value {
-    let t = ty(place_.ty);
+    let t = place_.ty.to_string();
     match &place_.kind {
         PlaceKind::Local(id) => json!(["local", t, id]),
         PlaceKind::Element(id, index) => json!(["element", t, id, expr(index)]),
@@ -191,7 +182,7 @@ fn place(place_: &Place) -> Value {
 }
 
 fn expr(e: &Expr) -> Value {
-    let t = ty(e.ty);
+    let t = e.ty.to_string();
     match &e.kind {
         ExprKind::Const(bits) => json!(["const", t, format!("{bits:#x}")]),
         ExprKind::Local(id) => json!(["local", t, id]),

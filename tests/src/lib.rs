@@ -126,6 +126,25 @@ pub fn run(source: &str, setup: &Setup) -> Result<BTreeMap<String, Array>, Box<F
     Ok(outputs.into_iter().map(|(name, array)| (name.to_string(), array)).collect())
 }
 
+/// Splits a command line into words, as a shell does.
+pub fn command_words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut quote) = (None::<String>, None);
+    for c in line.chars() {
+        match (c, quote) {
+            _ if quote == Some(c) => quote = None,
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (' ', None) => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
 /// Returns the elements of an array of any 32-bit type as bit patterns.
 pub fn words(array: &Array) -> Vec<u32> {
     array.bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()

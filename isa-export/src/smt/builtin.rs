@@ -59,7 +59,7 @@ impl Operators<'_> {
 
     /// An unknown function of the arguments.
     fn unknown(&mut self, name: &str, ty: Ty, args: &[Term], width: u32) -> Term {
-        self.terms.apply(&format!("{name}.{}", type_name(ty)), args.to_vec(), width)
+        self.terms.apply(&format!("{name}.{ty}"), args.to_vec(), width)
     }
 
     /// Returns whether arithmetic of this type is left open.
@@ -203,7 +203,7 @@ impl Operators<'_> {
             (true, false) => self.integer(v, from, to.width(), to.is_signed(), Round::Zero),
             (false, true) => {
                 if self.is_unknown(to) {
-                    return self.unknown(&format!("from.{}", type_name(from)), to, &[v], to.width());
+                    return self.unknown(&format!("from.{from}"), to, &[v], to.width());
                 }
                 self.floats().number_of(v, from.is_signed(), to)
             }
@@ -216,7 +216,7 @@ impl Operators<'_> {
             return self.terms.concat(v, zeros);
         }
         if self.is_unknown(from) || self.is_unknown(to) {
-            let name = format!("convert.{}.{quiet}.{round:?}", type_name(from));
+            let name = format!("convert.{from}.{quiet}.{round:?}");
             return self.unknown(&name, to, &[v], to.width());
         }
         self.floats().convert(v, from, to, quiet, round)
@@ -440,18 +440,4 @@ fn shift_count(t: &mut Terms, count: Term, width: u32) -> Term {
     let small = t.eq(above, none);
     let (low, all) = (t.extract(count, 0, width), t.constant(u128::MAX, width));
     t.ite(small, low, all)
-}
-
-fn type_name(ty: Ty) -> String {
-    match ty {
-        Ty::B(width) => format!("b{width}"),
-        Ty::U(width) => format!("u{width}"),
-        Ty::I(width) => format!("i{width}"),
-        Ty::F16 => "f16".into(),
-        Ty::BF16 => "bf16".into(),
-        Ty::F32 => "f32".into(),
-        Ty::F64 => "f64".into(),
-        Ty::FP8 => "fp8".into(),
-        Ty::BF8 => "bf8".into(),
-    }
 }

@@ -2,7 +2,7 @@
 //! flushes, and the rounding.
 
 use super::term::{FloatOp, Rounding, Term, Terms};
-use isa_spec::arith::{self, FloatEnv, Round};
+use isa_spec::arith::{self, FloatEnv, Format, Round};
 use isa_spec::eval;
 use isa_spec::pcode::ir::{BinOp, Ty};
 
@@ -12,16 +12,18 @@ pub(super) struct Floats<'t> {
     pub env: FloatEnv,
 }
 
+/// Returns the format of a float type.
+///
+/// # Panics
+///
+/// If the type is not a float: the checker of pseudocode types float operations.
+pub(super) fn format_of(ty: Ty) -> Format {
+    Format::of(ty).expect("a float operation has a float type")
+}
+
 /// Returns the number of fraction bits of a format.
 pub(super) fn fraction_bits(ty: Ty) -> u32 {
-    match ty {
-        Ty::F16 => 10,
-        Ty::BF16 => 7,
-        Ty::F64 => 52,
-        Ty::FP8 => 3,
-        Ty::BF8 => 2,
-        _ => 23,
-    }
+    format_of(ty).frac_bits
 }
 
 pub(super) fn rounding(round: Round) -> Rounding {

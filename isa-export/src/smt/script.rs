@@ -1,5 +1,6 @@
 //! The text of terms in SMT-LIB 2.6. Each term is a definition, so that the text is as long as the graph.
 
+use super::float::format_of;
 use super::term::{FloatOp, Node, Op, Rounding, Sort, Term, Terms};
 use isa_spec::pcode::ir::Ty;
 use std::collections::{BTreeMap, HashMap};
@@ -151,20 +152,14 @@ fn bits(op: &Op, args: &[&str], node: &Node) -> String {
 }
 
 /// Exponent bits, and significand bits with the hidden one.
-fn format_of(ty: Ty) -> (u32, u32) {
-    match ty {
-        Ty::F16 => (5, 11),
-        Ty::BF16 => (8, 8),
-        Ty::F64 => (11, 53),
-        Ty::BF8 => (5, 3),
-        Ty::FP8 => (4, 4),
-        _ => (8, 24),
-    }
+fn widths_of(ty: Ty) -> (u32, u32) {
+    let format = format_of(ty);
+    (format.exp_bits, format.frac_bits + 1)
 }
 
 /// The number with these bits.
 pub(crate) fn number(bits: &str, ty: Ty) -> String {
-    let (exponent, significand) = format_of(ty);
+    let (exponent, significand) = widths_of(ty);
     format!("((_ to_fp {exponent} {significand}) {bits})")
 }
 
@@ -205,11 +200,11 @@ fn float(terms: &Terms, node: &Node, args: &[&str]) -> String {
         FloatOp::Sqrt(ty, round) => rounded("fp.sqrt", ty, round),
         FloatOp::Integral(ty, round) => rounded("fp.roundToIntegral", ty, round),
         FloatOp::Convert { from, to, rounding } => {
-            let (exponent, significand) = format_of(to);
+            let (exponent, significand) = widths_of(to);
             rounded(&format!("(_ to_fp {exponent} {significand})"), from, rounding)
         }
         FloatOp::FromInt { signed, to, rounding } => {
-            let (exponent, significand) = format_of(to);
+            let (exponent, significand) = widths_of(to);
             let name = if signed { "to_fp" } else { "to_fp_unsigned" };
             format!("((_ {name} {exponent} {significand}) {} {})", mode(rounding), args[0])
         }

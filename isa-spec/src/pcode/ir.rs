@@ -32,6 +32,23 @@ pub enum Ty {
     BF8,
 }
 
+/// As written in a view.
+impl std::fmt::Display for Ty {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ty::B(width) => write!(f, "b{width}"),
+            Ty::U(width) => write!(f, "u{width}"),
+            Ty::I(width) => write!(f, "i{width}"),
+            Ty::F16 => f.write_str("f16"),
+            Ty::BF16 => f.write_str("bf16"),
+            Ty::F32 => f.write_str("f32"),
+            Ty::F64 => f.write_str("f64"),
+            Ty::FP8 => f.write_str("fp8"),
+            Ty::BF8 => f.write_str("bf8"),
+        }
+    }
+}
+
 /// Index of a [`Local`] in [`Semantics::locals`].
 pub type LocalId = u32;
 

@@ -73,6 +73,15 @@ fn register(at: usize) -> Register {
     }
 }
 
+/// Reads a register, of a vector register lane 0.
+fn word_of(wave: &Wave, register: Register) -> u32 {
+    match register {
+        Register::Vector(n) => wave.vgpr(0, n),
+        Register::Scalar(n) => wave.sgprs[n as usize],
+        Register::Scc => wave.scc,
+    }
+}
+
 /// Returns whether a register is the same in all experiments. EXEC selects the lanes that run bodies of lane shape.
 fn is_fixed(register: Register, lanes: bool) -> bool {
     let Register::Scalar(n) = register else { return false };
@@ -157,12 +166,7 @@ impl Routes {
                 let bit = match *bit {
                     Bit::Constant(bit) => bit,
                     Bit::Register { register, bit, inverted } => {
-                        let word = match register {
-                            Register::Vector(n) => wave.vgpr(0, n),
-                            Register::Scalar(n) => wave.sgprs[n as usize],
-                            Register::Scc => wave.scc,
-                        };
-                        (word >> bit & 1 == 1) != inverted
+                        (word_of(&wave, register) >> bit & 1 == 1) != inverted
                     }
                 };
                 value << 1 | bit as u128
@@ -270,12 +274,7 @@ impl Routes {
             let value = expr(ExprKind::Const(value & mask(width)), Ty::B(width as u16));
             let body = vec![Stmt::Assign { place, value, span: Span::default() }];
             run(setup, reader, &body, &mut wave).ok_or_else(unknown)?;
-            let word = |at| match register(at) {
-                Register::Vector(n) => wave.vgpr(0, n),
-                Register::Scalar(n) => wave.sgprs[n as usize],
-                Register::Scc => wave.scc,
-            };
-            Ok((0..REGISTERS).map(word).collect())
+            Ok((0..REGISTERS).map(|at| word_of(&wave, register(at))).collect())
         };
         let clear: &dyn Fn(usize) -> u32 = &|_| 0;
         let set: &dyn Fn(usize) -> u32 = &|_| u32::MAX;
@@ -304,13 +303,7 @@ impl Routes {
         let value = 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210_u128.rotate_left(13);
         let mut expected: Vec<u32> = {
             let wave = wave(setup, lanes, |at| noise(at, 0));
-            (0..REGISTERS)
-                .map(|at| match register(at) {
-                    Register::Vector(n) => wave.vgpr(0, n),
-                    Register::Scalar(n) => wave.sgprs[n as usize],
-                    Register::Scc => wave.scc,
-                })
-                .collect()
+            (0..REGISTERS).map(|at| word_of(&wave, register(at))).collect()
         };
         let index = |register: Register| match register {
             Register::Vector(n) => n as usize,

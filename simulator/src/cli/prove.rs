@@ -256,7 +256,7 @@ fn find(file: &str, symbol: &str, labels: &[(&str, u64)]) -> anyhow::Result<u64>
         return Ok(*offset);
     }
     let near = suggest(symbol, labels.iter().map(|(name, _)| *name));
-    let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let help = near.map(|near| format!("; {near}")).unwrap_or_default();
     bail!("{file} has no symbol `{symbol}`{help}")
 }
 

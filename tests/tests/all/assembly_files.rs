@@ -2,7 +2,7 @@
 //! and the diagnostics of the assembler are tested with files (`tests/tests/filetests/asm.rs`).
 
 use std::process::Command;
-use wavesim_tests::{root, wavesim};
+use wavesim_tests::{command_words, root, wavesim};
 
 fn kernel() -> String {
     root().join("examples/scale.s").to_string_lossy().into_owned()
@@ -102,18 +102,6 @@ fn code_objects_are_run_checked_and_debugged() {
     }
 }
 
-/// Splits a command line into words and removes quotes.
-fn split(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (at, part) in line.split('\'').enumerate() {
-        match at % 2 {
-            0 => words.extend(part.split_whitespace().map(str::to_string)),
-            _ => words.push(part.to_string()),
-        }
-    }
-    words
-}
-
 /// Runs the command lines of `docs/commands.md` verbatim.
 #[test]
 fn documented_commands_run() {
@@ -127,7 +115,7 @@ fn documented_commands_run() {
             word if word.starts_with("examples/") => root().join(word).to_string_lossy().into_owned(),
             _ => word,
         };
-        let words: Vec<String> = split(line).into_iter().map(resolve).collect();
+        let words: Vec<String> = command_words(line).into_iter().map(resolve).collect();
         if line.starts_with("clang-19 ") {
             let Ok(status) = Command::new(&words[0]).args(&words[1..]).status() else {
                 println!("skipped: clang-19 is not installed");

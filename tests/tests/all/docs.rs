@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use wavesim::arch::Arch;
 use wavesim::cli::Cli;
 use wavesim::exec::overrides::{OverrideError, Overrides};
+use wavesim_tests::command_words;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -189,25 +190,6 @@ fn extending_with_an_overlay() {
     }
 }
 
-/// Splits a command line into words, as a shell does.
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let (mut word, mut quote) = (None::<String>, None);
-    for c in line.chars() {
-        match (c, quote) {
-            _ if quote == Some(c) => quote = None,
-            ('\'' | '"', None) => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (' ', None) => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
-}
-
 /// The commands in code blocks have subcommands and options that exist, with valid values.
 #[test]
 fn commands_are_accepted() {
@@ -226,7 +208,7 @@ fn commands_are_accepted() {
             }
             let line = line.split("  #").next().unwrap_or_default();
             let line = line.trim_start().trim_start_matches("$ ");
-            let mut words = words(line);
+            let mut words = command_words(line);
             words.retain(|word| !word.is_empty());
             // A shell's variables are numbers in the documents.
             words.iter_mut().for_each(|word| *word = without_variables(word));

@@ -14,18 +14,7 @@ use wavesim::prove::{Code, Inputs, Register, Setup, Summary, Unsupported, regist
 use wavesim::state::Wave;
 use wavesim_tests::machine::{Engine, Machine};
 use wavesim_tests::random::{self, Rng};
-
-/// Splits a command line into words and removes quotes.
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (at, part) in line.split('\'').enumerate() {
-        match at % 2 {
-            0 => words.extend(part.split_whitespace().map(str::to_string)),
-            _ => words.push(part.to_string()),
-        }
-    }
-    words
-}
+use wavesim_tests::{command_words, root};
 
 #[test]
 fn documented_proofs() {
@@ -50,11 +39,26 @@ fn documented_proofs() {
     }
     for (command, expected) in &sessions {
         let mut out = Vec::new();
-        let code = dispatch(&Cli::parse_from(words(command)).command, &mut out).unwrap();
+        let code = dispatch(&Cli::parse_from(command_words(command)).command, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), *expected, "{command}");
         assert_eq!(code, expected.starts_with("differ") as u8, "{command}");
     }
     assert!(sessions.len() >= 4, "{} commands", sessions.len());
+}
+
+#[test]
+fn wrong_inputs_are_explained() {
+    let refused = |line: &str| {
+        let mut out = Vec::new();
+        let error = dispatch(&Cli::parse_from(command_words(line)).command, &mut out).unwrap_err();
+        format!("{error:#}")
+    };
+    let file = root().join("examples/scale.s").display().to_string();
+    assert_eq!(
+        refused(&format!("wavesim prove --symbol scael {file} {file}")).rsplit("; ").next().unwrap(),
+        "did you mean `scale`?"
+    );
+    assert!(refused("wavesim prove missing.s missing.s").contains("missing.s"));
 }
 
 /// Random instructions on random states: the terms have the values that the evaluator computes. This is the referee of

@@ -140,12 +140,8 @@ impl<'a> Checker<'a> {
                     } else {
                         return self.error_help(
                             at,
-                            format!(
-                                "`{}` needs a value of type {} here",
-                                name.text,
-                                super::convert::show(*ty)
-                            ),
-                            format!("view it as one: x.{}", super::convert::show(*ty)),
+                            format!("`{}` needs a value of type {} here", name.text, ty),
+                            format!("view it as one: x.{}", ty),
                         );
                     }
                 }

@@ -134,7 +134,7 @@ impl Checker<'_> {
             && ty.width() < 127
             && !(-(1i128 << (ty.width() - 1))..1i128 << ty.width()).contains(&v)
         {
-            let error = format!("{v} is out of range for {}", show(ty));
+            let error = format!("{v} is out of range for {}", ty);
             self.errors.push(Diagnostic::error(span, error));
         }
         match (lit, ty.is_float()) {
@@ -233,14 +233,14 @@ impl Checker<'_> {
                             span,
                             format!("{} bits are stored into {}", from.width(), ty.width()),
                         )
-                        .help(format!("the low bits are kept; make that explicit: x.{}", show(ty))),
+                        .help(format!("the low bits are kept; make that explicit: x.{}", ty)),
                     );
                 }
                 Ok(self.convert(e.expr, ty))
             }
             (true, true) => self.error_help(
                 span,
-                format!("a value of type {} is stored into a place of type {}", show(from), show(ty)),
+                format!("a value of type {} is stored into a place of type {}", from, ty),
                 "convert it: 32'F(…), f16_to_f32(…) …",
             ),
             // Raw bits take the type of the other side.
@@ -250,7 +250,7 @@ impl Checker<'_> {
             (true, false) if from.width() < ty.width() && matches!(ty, Ty::B(_)) => Ok(self.view(e, ty).expr),
             _ => self.error_help(
                 span,
-                format!("a value of type {} is stored into a place of type {}", show(from), show(ty)),
+                format!("a value of type {} is stored into a place of type {}", from, ty),
                 "cast it (32'F(…), 32'I(…)) or view its bits (.u32, .f32)",
             ),
         }
@@ -283,19 +283,4 @@ pub(super) fn sign_extend(value: u128, width: u32) -> u128 {
     }
     let shift = 128 - width;
     (((value << shift) as i128) >> shift) as u128
-}
-
-/// Prints a type as written in a view.
-pub(super) fn show(ty: Ty) -> String {
-    match ty {
-        Ty::B(w) => format!("b{w}"),
-        Ty::U(w) => format!("u{w}"),
-        Ty::I(w) => format!("i{w}"),
-        Ty::F16 => "f16".into(),
-        Ty::BF16 => "bf16".into(),
-        Ty::F32 => "f32".into(),
-        Ty::F64 => "f64".into(),
-        Ty::FP8 => "fp8".into(),
-        Ty::BF8 => "bf8".into(),
-    }
 }

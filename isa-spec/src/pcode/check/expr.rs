@@ -1,6 +1,6 @@
 //! Checks expressions: resolves names, determines the type of each node, and inserts conversions.
 
-use super::convert::{constant, respan, show};
+use super::convert::{constant, respan};
 use super::{Binding, Checker, R, TExpr};
 use crate::arith::decimal::Decimal;
 use crate::pcode::ast::{self, LiteralType};
@@ -122,10 +122,7 @@ impl<'a> Checker<'a> {
                         ExprKind::Const(bits) if ty.width() >= 128 - bits.leading_zeros() => {
                             Ok(TExpr::of(ExprKind::Const(bits), ty, span))
                         }
-                        _ => self.error(
-                            span,
-                            format!("this does not fit the {} bits of {}", ty.width(), show(ty)),
-                        ),
+                        _ => self.error(span, format!("this does not fit the {} bits of {}", ty.width(), ty)),
                     };
                 }
                 if matches!(from, Ty::B(_))
@@ -135,7 +132,7 @@ impl<'a> Checker<'a> {
                 {
                     return self.error_help(
                         span,
-                        format!("{} raw bits are not a value of type {}", from.width(), show(ty)),
+                        format!("{} raw bits are not a value of type {}", from.width(), ty),
                         "view them as an integer or a float first: x.u32, x.f16",
                     );
                 }

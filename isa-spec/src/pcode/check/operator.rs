@@ -1,6 +1,6 @@
 //! Checks operators: determines result types, resolves operands of mixed types, and folds constants.
 
-use super::convert::{common, show};
+use super::convert::common;
 use super::{Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, BinaryOp, UnaryOp};
 use crate::pcode::ir::{BinOp, Expr, ExprKind, Ty, UnOp};
@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
         if float_and_integer {
             return self.error_help(
                 span,
-                format!("an operation on {} and {}", show(x), show(y)),
+                format!("an operation on {} and {}", x, y),
                 "cast one of them: 32'F(x), 32'I(x); or view its bits: x.u32",
             );
         }
@@ -194,7 +194,7 @@ impl<'a> Checker<'a> {
         if sign_matters(op) && signs && a.lit.is_none() && b.lit.is_none() {
             return self.error_help(
                 span,
-                format!("mixed signedness: {} and {}", show(x), show(y)),
+                format!("mixed signedness: {} and {}", x, y),
                 "cast or view one of them: 32'I(x), x.u32",
             );
         }
@@ -237,7 +237,7 @@ impl<'a> Checker<'a> {
         if a.ty().is_float() != b.ty().is_float() && a.lit.is_none() && b.lit.is_none() {
             return self.error_help(
                 span,
-                format!("the two results have types {} and {}", show(a.ty()), show(b.ty())),
+                format!("the two results have types {} and {}", a.ty(), b.ty()),
                 "give both the same type",
             );
         }

@@ -2,7 +2,7 @@
 //! exception flags, constants, sines.
 
 use super::call_body::Scope;
-use super::convert::{constant, float_bits, show};
+use super::convert::{constant, float_bits};
 use super::{Checker, R, Rounding, TExpr};
 use crate::mnemonic;
 use crate::pcode::ast::{self, BinaryOp};
@@ -352,7 +352,7 @@ impl<'a> Checker<'a> {
         }
         let value = self.expr(value)?;
         if !value.ty().is_float() {
-            return self.error(span, format!("a value of type {} is never denormal", show(value.ty())));
+            return self.error(span, format!("a value of type {} is never denormal", value.ty()));
         }
         let is = Expr { kind: ExprKind::Call(Pure::IsDenorm.into(), vec![value.expr]), ty: Ty::U(1), span };
         let kind = match op {
