@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -88,6 +89,35 @@ def test_a_lost_worker_is_replaced(tmp_path, monkeypatch):
         campaign.run(plan(), pool, results=tmp_path / "broken.db")
     report = campaign.run(plan(), results=tmp_path / "broken.db")
     assert facts(report) == facts(serial) and report.done + report.known == 6
+
+
+@pytest.fixture(params=["dask", "ray"])
+def cluster(request, monkeypatch, tmp_path):
+    """A cluster of three worker processes on this machine: its executor."""
+    monkeypatch.setenv("WAVESIM_TEST_MARKER", str(tmp_path / "marker"))
+    # Workers import this file.
+    path = os.pathsep.join([str(pathlib.Path(__file__).parent), *sys.path])
+    monkeypatch.setenv("PYTHONPATH", path)
+    if request.param == "dask":
+        distributed = pytest.importorskip("distributed")
+        with distributed.LocalCluster(3, threads_per_worker=1, processes=True, dashboard_address=None) as local:
+            with distributed.Client(local) as client:
+                yield client
+    else:
+        ray = pytest.importorskip("ray")
+        ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False)
+        yield campaign.RayExecutor()
+        ray.shutdown()
+
+
+def test_clusters_have_the_results_of_a_serial_run(tmp_path, monkeypatch, cluster):
+    serial = campaign.run(plan(), futures.ThreadPoolExecutor(1), results=tmp_path / "serial.db")
+    # A worker is killed in the middle: its case runs again, and each case has one result.
+    monkeypatch.setattr(campaign, "_case", _lose)
+    report = campaign.run(plan(), cluster, results=tmp_path / "cluster.db")
+    assert (tmp_path / "marker").exists()
+    assert facts(report) == facts(serial)
+    assert (report.done, report.known) == (6, 0)
 
 
 def test_shards_and_wrong_plans(tmp_path):

@@ -7,7 +7,8 @@
         report = campaign.run("plan.toml", executor=pool, results="results.db")
 
 An executor is anything with the interface of `concurrent.futures.Executor`: a pool of threads or processes,
-`mpi4py.futures.MPIPoolExecutor`, or `client.get_executor()` of a Dask client. Each case is a process, wherever it runs.
+`mpi4py.futures.MPIPoolExecutor`, or `RayExecutor` of this module; or a Dask client. Each case is a process, wherever it
+runs.
 The database is that of `wavesim campaign`, whose subcommands report it.
 """
 
@@ -24,7 +25,7 @@ from typing import Any, Callable, Optional, Union
 from . import _native
 from ._native import Error
 
-__all__ = ["Report", "run"]
+__all__ = ["RayExecutor", "Report", "run"]
 
 
 class Report:
@@ -51,6 +52,27 @@ class Report:
         return f"<wavesim.campaign.Report {self.name}: {counts}>"
 
 
+class RayExecutor(futures.Executor):
+    """Runs functions as tasks of Ray, to which the program is connected (`ray.init()`).
+
+    `options` are those of `ray.remote`, such as `num_cpus` or `resources`. A task whose worker is lost fails: a campaign
+    runs its case again.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        import ray
+
+        self._call = ray.remote(**{"num_cpus": 1, "max_retries": 0, **options})(_call)
+
+    def submit(self, function: Callable, /, *args: Any, **named: Any) -> futures.Future:
+        """Starts `function(*args, **named)` on a worker."""
+        return self._call.remote(function, args, named).future()
+
+
+def _call(function: Callable, args: tuple, named: dict) -> Any:
+    return function(*args, **named)
+
+
 def _case(case: tuple, limits: tuple, keep_all: bool) -> tuple:
     """Runs a case in a process of its own; on a worker."""
     with tempfile.TemporaryDirectory(prefix="wavesim-") as folder:
@@ -60,7 +82,7 @@ def _case(case: tuple, limits: tuple, keep_all: bool) -> tuple:
 
 def run(
     plan: Union[str, os.PathLike, dict],
-    executor: Union[futures.Executor, Callable[[], futures.Executor], None] = None,
+    executor: Any = None,
     *,
     results: Union[str, os.PathLike],
     shard: str = "1/1",
@@ -71,7 +93,8 @@ def run(
     """Runs the cases of a plan that have no result.
 
     `plan` is the path of a plan in TOML (docs/scaling.md), or a dictionary with the same keys, whose paths are relative to
-    the current folder. Without an executor, cases run on as many threads as there are processors. At most `window`
+    the current folder. `executor` is a `concurrent.futures.Executor`, a function that makes one, or a Dask client.
+    Without one, cases run on as many threads as there are processors. At most `window`
     cases are submitted at a time. Results are stored as they arrive; a case whose worker is lost runs again, at most
     `retries` times. A pool that breaks with its worker, such as `ProcessPoolExecutor`, can only be replaced if
     `executor` is a function that makes one. `progress` is called with the numbers of results and of cases.
@@ -93,6 +116,9 @@ def run(
     waiting = [case for case in cases if stored.get(case[0]) != case[3]]
     known, done, total = len(cases) - len(waiting), 0, len(cases)
     waiting.reverse()
+    if hasattr(executor, "get_executor"):
+        # A Dask client. Cases that repeat are lost workers, so that Dask need not retry.
+        executor = executor.get_executor(pure=False, retries=0)
     make = executor if callable(executor) and not hasattr(executor, "submit") else None
     own = make() if make else executor
     threads = own is None
