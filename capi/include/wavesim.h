@@ -129,7 +129,7 @@ struct wavesim_launch {
    */
   uint64_t max_instructions;
   /**
-   * Host threads that run workgroups.
+   * Host threads that run workgroups; 0: one for each processor if workgroups cannot observe one another, else one.
    */
   uint32_t threads;
   /**
@@ -184,7 +184,7 @@ struct wavesim_object_launch {
    */
   uint64_t max_instructions;
   /**
-   * Host threads that run workgroups.
+   * Host threads that run workgroups; 0: one for each processor if workgroups cannot observe one another, else one.
    */
   uint32_t threads;
   /**

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim::fault::Fault;
 use wavesim::loader::prepared::Modes;
+use wavesim::sharing::{MAX_THREADS, Threads};
 use wavesim_runtime::raw::{MAX_USER_SGPRS, RawLaunch};
-use wavesim_runtime::{self as runtime, Device, HostMemory, MAX_INSTRUCTIONS, MAX_THREADS, Module, Outcome};
+use wavesim_runtime::{self as runtime, Device, HostMemory, MAX_INSTRUCTIONS, Module, Outcome};
 
 /// Objects by handle. Handles are never reused, so a stale handle is always detected.
 struct Registry<T> {
@@ -147,7 +148,7 @@ impl Default for wavesim_launch {
             item_ids: 0,
             mode: WAVESIM_MODE_DEFAULT,
             max_instructions: MAX_INSTRUCTIONS,
-            threads: 1,
+            threads: 0,
             reserved: 0,
         }
     }
@@ -188,14 +189,14 @@ pub unsafe fn raw(memory: &AddressSpace, given: &wavesim_launch) -> Result<RawLa
         item_ids: given.item_ids.min(2) as u8,
         modes: Modes::default(),
         mode: (given.mode != WAVESIM_MODE_DEFAULT).then_some(given.mode),
-        threads: threads(given.threads),
+        threads: threads(given.threads).map_or(Threads::Auto, Threads::Fixed),
         max_instructions: given.max_instructions,
     })
 }
 
-/// Clamps the number of host threads to the supported range.
-pub fn threads(given: u32) -> usize {
-    (given as usize).clamp(1, MAX_THREADS)
+/// Returns the number of host threads, at most the supported one; `None` for 0, which is automatic.
+pub fn threads(given: u32) -> Option<usize> {
+    (given != 0).then_some((given as usize).min(MAX_THREADS))
 }
 
 /// Writes the outcome of a launch for the caller, and returns its error.

@@ -21,7 +21,7 @@ impl Default for wavesim_object_launch {
             kernarg: std::ptr::null(),
             kernarg_bytes: 0,
             max_instructions: MAX_INSTRUCTIONS,
-            threads: 1,
+            threads: 0,
             reserved: 0,
         }
     }
@@ -151,7 +151,7 @@ pub fn launch_of(module: &Module, launch: &ObjectLaunch) -> Result<Outcome, runt
     let shape = Launch {
         dynamic_lds: given.dynamic_lds_bytes,
         max_instructions: Some(given.max_instructions),
-        threads: Some(device::threads(given.threads)),
+        threads: device::threads(given.threads),
         ..Launch::new(given.grid, given.block)
     };
     kernel.launch(&shape, &launch.kernarg)

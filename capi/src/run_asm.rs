@@ -9,6 +9,7 @@ use crate::host::AddressSpace;
 use std::sync::{Mutex, PoisonError};
 use wavesim::loader::prepared::Modes;
 use wavesim::memory::Memory;
+use wavesim::sharing::Threads;
 use wavesim_runtime::raw::RawLaunch;
 use wavesim_runtime::{self as runtime, Device, MAX_INSTRUCTIONS};
 
@@ -59,7 +60,7 @@ pub unsafe fn run(
         item_ids: 2,
         mode: None,
         modes: Modes::default(),
-        threads: 1,
+        threads: Threads::Auto,
         max_instructions: MAX_INSTRUCTIONS,
     };
     shared_device()?.launch_raw_on(&launch, memory).0?;

@@ -61,7 +61,7 @@ pub struct wavesim_launch {
     pub mode: u32,
     /// Number of wave-instructions after which the launch faults.
     pub max_instructions: u64,
-    /// Host threads that run workgroups.
+    /// Host threads that run workgroups; 0: one for each processor if workgroups cannot observe one another, else one.
     pub threads: u32,
     /// Reserved.
     pub reserved: u32,
@@ -92,7 +92,7 @@ pub struct wavesim_object_launch {
     pub kernarg_bytes: u64,
     /// Number of wave-instructions after which the launch faults.
     pub max_instructions: u64,
-    /// Host threads that run workgroups.
+    /// Host threads that run workgroups; 0: one for each processor if workgroups cannot observe one another, else one.
     pub threads: u32,
     /// Reserved.
     pub reserved: u32,

@@ -175,7 +175,7 @@ pub use wavesim_debug as debug;
 pub use wavesim_engine::sched;
 pub use wavesim_explore as explore;
 pub use wavesim_files as files;
-pub use wavesim_inspect::check;
+pub use wavesim_inspect::{check, sharing};
 pub use wavesim_isa::{arch, codec, descriptor, inst, operand, tables};
 #[cfg(feature = "jit")]
 pub use wavesim_jit as jit;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use wavesim::array::Num;
 use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::ArgumentValue;
+use wavesim::sharing::MAX_THREADS;
 use wavesim_runtime::hostcall::Stream;
 use wavesim_runtime::parse_checks;
 use wavesim_runtime::raw::RawLaunch;
@@ -374,7 +375,7 @@ impl Kernel {
             memory: memory.into_iter().map(self::memory).collect::<PyResult<_>>()?,
             checks: checks(check)?,
             max_instructions,
-            threads: threads.map(|n| n.clamp(1, runtime::MAX_THREADS)),
+            threads: threads.map(|n| n.clamp(1, MAX_THREADS)),
             ..Launch::new(grid, block)
         };
         let result = interruptible(py, |_| self.0.launch(&launch, &kernarg))?;

@@ -16,7 +16,8 @@ use wavesim::loader::assembly::AssemblyOptions;
 use wavesim::loader::code_object;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel;
-use wavesim_runtime::{CodeCache, Engine, MAX_THREADS, RunOptions, Target, parse_checks};
+use wavesim::sharing::{MAX_THREADS, Threads};
+use wavesim_runtime::{CodeCache, Engine, RunOptions, Target, parse_checks};
 
 /// An output: name, type, shape, contents.
 type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
@@ -74,11 +75,11 @@ pub fn run_text(
     check: Option<&str>,
     trace: bool,
     max_instructions: u64,
-    threads: usize,
+    threads: Option<usize>,
 ) -> PyResult<(Outcome, Vec<Output>, Option<Py<PyBytes>>)> {
     let checks = parse_checks(check.unwrap_or("none")).map_err(error)?;
     let prepared = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
-    let threads = threads.clamp(1, MAX_THREADS);
+    let threads = threads.map_or(Threads::Auto, |n| Threads::Fixed(n.clamp(1, MAX_THREADS)));
     let code_cache = CodeCache::default();
     let options = RunOptions {
         kernel: "",

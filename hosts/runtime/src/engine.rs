@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use wavesim::exec::program::Program;
+use wavesim::sharing::SharingCache;
 use wavesim_jit::{Jit, UnsupportedHost};
 
 /// The execution engine. All engines compute identical results; checked and traced launches always use the
@@ -36,10 +37,14 @@ impl Engine {
 /// Maximum number of programs in the cache.
 const MAX_CACHED_PROGRAMS: usize = 256;
 
-/// Cache of compiled code. The key is a program's identity and whether the code is compiled in the
-/// background.
+/// What is known of the programs of earlier launches.
 #[derive(Default)]
-pub struct CodeCache(Mutex<HashMap<(u64, bool), Jit>>);
+pub struct CodeCache {
+    /// Compiled code, by a program's identity and whether the code is compiled in the background.
+    codes: Mutex<HashMap<(u64, bool), Jit>>,
+    /// Whether workgroups can observe one another.
+    pub(crate) sharing: SharingCache,
+}
 
 impl CodeCache {
     /// Returns the compiled code of a program, compiling it if necessary; `None` if the program is
@@ -52,7 +57,7 @@ impl CodeCache {
             return Ok(None);
         }
         let key = (program.lowered().id(), engine == Engine::Auto);
-        let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(code) = codes.get(&key) {
             return Ok(Some(code.clone()));
         }
@@ -66,7 +71,7 @@ impl CodeCache {
 
     /// Returns the number of units compiled for the programs in the cache.
     pub fn units(&self) -> u32 {
-        let codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         codes.values().map(|code| code.stats().units).sum()
     }
 }

@@ -19,6 +19,7 @@ use wavesim::loader::prepared::Prepared;
 use wavesim::loader::request::{self, LaunchAddresses};
 use wavesim::sched::dispatch::{self, RunStats};
 use wavesim::sched::group::Pool;
+use wavesim::sharing::Threads;
 use wavesim::trace::Filter;
 use wavesim::trace::jsonl::Jsonl;
 use wavesim_cost::model::Region;
@@ -76,7 +77,7 @@ pub struct RunOptions<'a> {
     /// Checks to run. Without checks, the launch runs at full speed.
     pub checks: &'a [Check],
     /// Number of host threads.
-    pub threads: usize,
+    pub threads: Threads,
     /// The execution engine for launches with neither checks nor a trace.
     pub engine: Engine,
     /// Cache of compiled code.
@@ -112,7 +113,7 @@ impl Kernel {
             kernel: &self.name,
             number: device.count_launch(),
             checks: launch.checks.as_deref().unwrap_or(&settings.checks),
-            threads: launch.threads.unwrap_or(settings.threads),
+            threads: launch.threads.map_or(settings.threads, Threads::Fixed),
             engine: settings.engine,
             code_cache: &device.inner.code_cache,
             max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
@@ -274,7 +275,8 @@ pub fn run(
     trace: Option<&mut dyn Write>,
 ) -> Result<(RunStats, Report), Error> {
     let mut dispatch = prepared.dispatch(options.max_instructions);
-    dispatch.threads = options.threads;
+    let sharing = || options.code_cache.sharing.get(&prepared.program, prepared.shape.entry_pc);
+    options.threads.apply(&mut dispatch, sharing);
     dispatch.cooperative = options.cooperative;
     dispatch.pool = options.pool;
     dispatch.cancel = options.cancel;

@@ -80,7 +80,7 @@ pub use memory::{Bounds, HostMemory};
 pub use module::Module;
 pub use report::Report;
 pub use settings::{
-    MAX_INSTRUCTIONS, MAX_THREADS, MEMORY_BYTES, OnFault, SettingError, Settings, VARIABLES, parse_checks,
+    MAX_INSTRUCTIONS, MEMORY_BYTES, OnFault, SettingError, Settings, VARIABLES, parse_checks,
 };
 pub use target::Target;
 pub use timing::{Timing, TimingSettings};

@@ -13,6 +13,7 @@ use wavesim::loader::abi;
 use wavesim::loader::prepared::{Modes, Prepared, Shape};
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{InitialState, Layout, Registers};
+use wavesim::sharing::Threads;
 use wavesim::state::barrier::NAMED_BARRIERS;
 
 /// Maximum number of user SGPRs. The remaining SGPRs hold workgroup ids.
@@ -53,7 +54,7 @@ pub struct RawLaunch {
     /// Modes that affect the checks.
     pub modes: Modes,
     /// Number of host threads.
-    pub threads: usize,
+    pub threads: Threads,
     /// Number of wave-instructions after which the launch faults.
     pub max_instructions: u64,
 }

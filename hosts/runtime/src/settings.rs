@@ -6,6 +6,7 @@ use crate::{Engine, message};
 use std::path::PathBuf;
 use std::sync::Once;
 use wavesim::check::Check;
+use wavesim::sharing::{Threads, WrongThreads};
 
 /// The name and the description of each variable, for documentation and help output.
 pub const VARIABLES: [(&str, &str); 20] = [
@@ -36,7 +37,11 @@ pub const VARIABLES: [(&str, &str); 20] = [
         "WAVESIM_DEBUG_LISTEN",
         "a port, or address and port, on which an editor can attach to these launches in place of the terminal",
     ),
-    ("WAVESIM_THREADS", "number of host threads that run the workgroups of a launch (default 1)"),
+    (
+        "WAVESIM_THREADS",
+        "number of host threads that run the workgroups of a launch, or auto (default): one for each processor if the \
+         workgroups cannot observe one another, else one",
+    ),
     (
         "WAVESIM_ENGINE",
         "auto (default): the interpreter and, for long-running kernels on x86-64 hosts with AVX2, machine code that is compiled in the background; jit: machine code from the start; interpreter. Checked and traced launches always use the interpreter",
@@ -92,9 +97,6 @@ impl OnFault {
         [("error", OnFault::Error), ("continue", OnFault::Continue), ("abort", OnFault::Abort)];
 }
 
-/// Maximum number of host threads per launch.
-pub const MAX_THREADS: usize = 1024;
-
 /// Default configuration of a device's launches. [`Launch`](crate::Launch) can override part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -109,7 +111,7 @@ pub struct Settings {
     /// The launches that are debugged.
     pub debug: Option<DebugTarget>,
     /// Number of host threads.
-    pub threads: usize,
+    pub threads: Threads,
     /// The execution engine.
     pub engine: Engine,
     /// Number of wave-instructions after which a launch faults.
@@ -134,7 +136,7 @@ impl Default for Settings {
             explore: 0,
             trace: None,
             debug: None,
-            threads: 1,
+            threads: Threads::Auto,
             engine: Engine::default(),
             max_instructions: MAX_INSTRUCTIONS,
             error_exit_code: 0,
@@ -205,8 +207,12 @@ impl Settings {
             let commands = given("WAVESIM_DEBUG_COMMANDS").map(PathBuf::from);
             settings.debug = Some(DebugTarget { commands, listen: given("WAVESIM_DEBUG_LISTEN"), ..target });
         }
-        if let Some(n) = number("WAVESIM_THREADS", &given)? {
-            settings.threads = (n as usize).clamp(1, MAX_THREADS);
+        if let Some(value) = given("WAVESIM_THREADS") {
+            settings.threads = value.parse().map_err(|error: WrongThreads| SettingError {
+                variable: "WAVESIM_THREADS",
+                value: value.clone(),
+                reason: error.to_string(),
+            })?;
         }
         if let Some(engine) = one_of("WAVESIM_ENGINE", &given, &Engine::NAMES)? {
             settings.engine = engine;
@@ -327,7 +333,10 @@ mod tests {
         assert_eq!(read(&[("WAVESIM_CHECK", ""), ("WAVESIM_THREADS", "")]).unwrap(), Settings::default());
         let all = read(&[("WAVESIM_CHECK", "all"), ("WAVESIM_TARGET", "gfx1201"), ("WAVESIM_THREADS", "4")])
             .unwrap();
-        assert_eq!((all.checks.len(), all.target.as_deref(), all.threads), (6, Some("gfx1201"), 4));
+        assert_eq!(
+            (all.checks.len(), all.target.as_deref(), all.threads),
+            (6, Some("gfx1201"), Threads::Fixed(4))
+        );
         let debug =
             read(&[("WAVESIM_DEBUG", "axpy:3"), ("WAVESIM_DEBUG_LISTEN", "4711")]).unwrap().debug.unwrap();
         assert_eq!((&*debug.kernel, debug.launch, debug.listen.as_deref()), ("axpy", Some(3), Some("4711")));
@@ -368,7 +377,7 @@ mod tests {
     fn invalid_values_are_errors() {
         assert_eq!(
             read(&[("WAVESIM_THREADS", "many")]).unwrap_err(),
-            "WAVESIM_THREADS=many: not a positive number"
+            "WAVESIM_THREADS=many: not `auto`, and not a number from 1 to 256"
         );
         assert_eq!(
             read(&[("WAVESIM_CHECK", "mem,rase")]).unwrap_err(),

@@ -5,6 +5,7 @@ use wavesim::check::Check;
 use wavesim::loader::assembly::AssemblyOptions;
 use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::ArgumentValue;
+use wavesim::sharing::Threads;
 use wavesim_runtime::hostcall::Stream;
 use wavesim_runtime::raw::RawLaunch;
 use wavesim_runtime::{Bounds, Device, Engine, Error, HostMemory, Launch, Module, OnFault, Settings};
@@ -176,7 +177,7 @@ fn checks_respect_the_modes_of_the_kernel() {
         item_ids: 0,
         mode: None,
         modes: Modes::default(),
-        threads: 1,
+        threads: Threads::Fixed(1),
         max_instructions: 100,
     };
     let device = module.device();

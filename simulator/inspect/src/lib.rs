@@ -5,3 +5,4 @@
 
 pub mod calls;
 pub mod check;
+pub mod sharing;

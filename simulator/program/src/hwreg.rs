@@ -84,6 +84,11 @@ pub fn get(arch: Arch, wave: &Wave, group: &Workgroup, instructions: u64, number
     }
 }
 
+/// Returns whether a register is the clock, or half of it.
+pub fn is_clock(arch: Arch, number: u32) -> bool {
+    matches!(NUMBERS[arch as usize][number as usize & 63], Some(HwReg::Cycles | HwReg::CyclesHigh))
+}
+
 /// Writes a whole register. Other registers than these are the trap handler's, or read-only.
 pub fn set(arch: Arch, wave: &mut Wave, number: u32, value: u32) {
     match NUMBERS[arch as usize][number as usize & 63] {

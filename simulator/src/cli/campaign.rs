@@ -13,6 +13,7 @@ use wavesim_campaign::runner::{self, Options, Progress};
 use wavesim_campaign::store::{Status, Store};
 use wavesim_engine::sched::dispatch::INTERRUPT;
 use wavesim_inspect::check::sarif;
+use wavesim_inspect::sharing::processors;
 
 /// Run many kernels, inputs, targets, schedules and seeds, each in a process, with the results in a database
 ///
@@ -117,7 +118,6 @@ fn campaign(args: &CampaignArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut scratch = results.into_os_string();
     scratch.push("-work");
     let program = std::env::current_exe().context("the path of this program")?;
-    let available = || std::thread::available_parallelism().map_or(1, usize::from);
     progress::catch_interrupts();
     let bar = Bar::new(args.quiet);
     let done = runner::run(
@@ -125,7 +125,7 @@ fn campaign(args: &CampaignArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         &mut store,
         &Options {
             program: &program,
-            jobs: args.jobs.map_or_else(available, usize::from),
+            jobs: args.jobs.map_or_else(processors, usize::from),
             shard: args.shard,
             scratch: Path::new(&scratch),
             interrupted: &|| INTERRUPT.load(Ordering::Relaxed),

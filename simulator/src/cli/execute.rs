@@ -13,6 +13,7 @@ use std::sync::Arc;
 use wavesim_array::{Array, json, npy, show};
 use wavesim_engine::sched::dispatch::RunStats;
 use wavesim_inspect::check::fault_json;
+use wavesim_inspect::sharing::{Threads, sharing};
 use wavesim_loader::compare::Mismatch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::overrides::{OverrideError, Overrides};
@@ -28,9 +29,9 @@ pub struct Execution {
     /// or a file (`.sched`) in which `wavesim explore` has recorded the order of all waves
     #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = WaveOrder::parse)]
     pub schedule: WaveOrder,
-    /// Host threads that run workgroups
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub threads: u16,
+    /// Host threads that run workgroups; auto: one for each processor if workgroups cannot observe one another, else one
+    #[arg(long, value_name = "N", default_value = "auto")]
+    pub threads: Threads,
     /// The execution engine; observed runs (--trace, --stats, --profile-lines) always use the interpreter
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: Engine,
@@ -116,7 +117,8 @@ impl Execution {
         let mut dispatch = prepared.dispatch(self.max_instructions);
         dispatch.compiled = code.as_ref().map(|code| code as _);
         self.schedule.apply(prepared, &mut dispatch)?;
-        dispatch.threads = self.threads as usize;
+        let sharing = || sharing(&prepared.program, prepared.shape.entry_pc);
+        self.threads.apply(&mut dispatch, sharing);
         // A launch that no device accepts is bad input, not a fault of the kernel.
         dispatch.check()?;
         self.observe.check(&dispatch)?;

@@ -2,12 +2,13 @@
 
 use super::output;
 use anyhow::{Context as _, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;
 use wavesim_engine::observe::{Observer, Observers};
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats, parse_group};
+use wavesim_inspect::sharing::sharing;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::Fault;
 use wavesim_trace::Filter;
@@ -190,6 +191,13 @@ fn observed(
     let mut statistics = None;
     if let Some(stats) = &stats {
         let (mut table, mut json) = (stats.table(), stats.json());
+        let shared = sharing(program, dispatch.shape.entry_pc).map(|sharing| sharing.describe(program));
+        let threads = match &shared {
+            Some(means) => format!("one thread (--threads auto): {means}"),
+            None => "on all cores (--threads auto): they cannot observe one another".to_string(),
+        };
+        table.insert_str(0, &format!("workgroups              {threads}\n"));
+        json["workgroups"] = json!({ "independent": shared.is_none(), "means": shared });
         if let Some(compiled) = compiled.map(|count| count(&stats.counts)) {
             table += &compiled.table;
             json["compiled"] = compiled.json;

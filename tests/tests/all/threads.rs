@@ -2,9 +2,11 @@
 //! affect results.
 
 use wavesim::arch::Arch;
+use wavesim::asm::{NoSymbols, Options, parse};
 use wavesim::exec::program::Program;
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{self, Dispatch, InitialState, Layout, Registers, Shape};
+use wavesim::sharing::{Means, Threads, sharing};
 
 const BASE: u64 = 0x10_0000;
 const ROUNDS: u32 = 200;
@@ -25,12 +27,9 @@ const ADD: [u32; 11] = [
 ];
 const END: u32 = 0xbfb0_0000;
 
-/// Runs a program with `data` mapped at [`BASE`], in 16 workgroups of 64 work-items.
-fn run(program: &Program, threads: usize, data: &mut [u64; 8]) {
-    let mut memory = Memory::empty();
-    // SAFETY: `data` is mutably borrowed for longer than `memory` lives.
-    unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), 64, true) }.unwrap();
-    let shape = Shape {
+/// 16 workgroups of 64 work-items.
+fn shape() -> Shape {
+    Shape {
         grid: [16, 1, 1],
         cluster: [1; 3],
         named_barriers: 16,
@@ -46,9 +45,93 @@ fn run(program: &Program, threads: usize, data: &mut [u64; 8]) {
         },
         entry_pc: 0,
         code_base: 0,
-    };
-    let dispatch = Dispatch { threads, ..Dispatch::new(program, &shape, 1_000_000) };
+    }
+}
+
+/// Runs a program with `data` mapped at [`BASE`] on threads that start at once.
+fn run(program: &Program, threads: usize, data: &mut [u64; 8]) {
+    run_after(program, threads, 0, data);
+}
+
+/// As [`run`], with threads that start after some instructions of the first one.
+fn run_after(program: &Program, threads: usize, alone: u64, data: &mut [u64; 8]) {
+    let mut memory = Memory::empty();
+    // SAFETY: `data` is mutably borrowed for longer than `memory` lives.
+    unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), 64, true) }.unwrap();
+    let shape = shape();
+    let dispatch = Dispatch { threads, alone, ..Dispatch::new(program, &shape, 1_000_000) };
     dispatch::run(&dispatch, &memory).unwrap();
+}
+
+fn assembled(arch: Arch, lines: &[&str]) -> Program {
+    let options = Options::new(arch);
+    let insts = lines.iter().map(|line| (parse(line, &options, &NoSymbols).expect(line).inst, 0));
+    Program::new(arch, insts.collect()).expect("a small program")
+}
+
+/// What makes workgroups observe one another, and what does not.
+#[test]
+fn means_of_sharing() {
+    let none = [
+        "s_load_b64 s[0:1], s[0:1], 0x0",
+        "global_load_b32 v1, v0, s[0:1]",
+        "ds_add_rtn_u32 v2, v0, v1",
+        "scratch_store_b32 off, v1, off",
+        "s_barrier",
+        "buffer_gl0_inv",
+        "s_getreg_b32 s2, hwreg(HW_REG_MODE)",
+        "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)",
+        "s_endpgm",
+    ];
+    assert_eq!(sharing(&assembled(Arch::Rdna3, &none), 0), None);
+    let means = |arch, line| sharing(&assembled(arch, &[line, "s_endpgm"]), 0).map(|found| found.means);
+    for (arch, line, expected) in [
+        (Arch::Rdna3, "global_atomic_add_u32 v0, v1, s[0:1]", Some(Means::Atomic)),
+        (Arch::Rdna3, "flat_atomic_add_u32 v[0:1], v2", Some(Means::Atomic)),
+        (Arch::Rdna3, "buffer_atomic_swap v0, off, s[0:3], 0", Some(Means::Atomic)),
+        (Arch::Rdna3, "global_load_b32 v1, v0, s[0:1] glc", Some(Means::CoherentLoad)),
+        (Arch::Rdna4, "global_load_b32 v1, v0, s[0:1] scope:SCOPE_DEV", Some(Means::CoherentLoad)),
+        (Arch::Cdna3, "global_load_dword v1, v0, s[0:1] sc1", Some(Means::CoherentLoad)),
+        (Arch::Cdna3, "global_load_dword v1, v0, s[0:1]", None),
+        (Arch::Rdna3, "s_sendmsg sendmsg(MSG_INTERRUPT)", Some(Means::Message)),
+        (Arch::Rdna3, "s_sendmsg_rtn_b64 s[0:1], sendmsg(MSG_RTN_GET_REALTIME)", Some(Means::Message)),
+        (Arch::Rdna3, "s_getreg_b32 s2, hwreg(HW_REG_SHADER_CYCLES)", Some(Means::Clock)),
+    ] {
+        assert_eq!(means(arch, line), expected, "{line}");
+    }
+    // What no jump reaches does not count; a jump to an address in registers reaches everything.
+    let atomic = "global_atomic_add_u32 v0, v1, s[0:1]";
+    let behind = |jump| sharing(&assembled(Arch::Rdna3, &[jump, atomic, "s_endpgm"]), 0).is_some();
+    assert!(!behind("s_branch 2"));
+    assert!(behind("s_cbranch_scc0 2"));
+    assert!(behind("s_setpc_b64 s[0:1]"));
+}
+
+/// Workgroups of an automatic number of threads: one if they share memory.
+#[test]
+fn an_automatic_number() {
+    let shape = shape();
+    for (line, most) in [("global_atomic_add_u32 v0, v1, s[0:1]", 1), ("v_mov_b32 v0, 0", usize::MAX)] {
+        let program = assembled(Arch::Rdna3, &[line, "s_endpgm"]);
+        let mut dispatch = Dispatch::new(&program, &shape, 1_000_000);
+        Threads::Auto.apply(&mut dispatch, || sharing(&program, 0));
+        assert_eq!(dispatch.threads, wavesim::sharing::processors().min(most), "{line}");
+    }
+    assert_eq!("auto".parse(), Ok(Threads::Auto));
+    assert_eq!("3".parse(), Ok(Threads::Fixed(3)));
+    assert!(["0", "-1", "257", "many", ""].iter().all(|text| text.parse::<Threads>().is_err()));
+}
+
+/// Dispatches that end early start no other threads; all workgroups of longer ones run once.
+#[test]
+fn a_thread_alone_at_first() {
+    let words: Vec<u32> = ADD.into_iter().chain([END]).collect();
+    let program = Program::from_words(Arch::Rdna3, &words).expect("a small program");
+    for alone in [0, 1, 1_000, 10_000, u64::MAX] {
+        let mut counter = [0u64; 8];
+        run_after(&program, 3, alone, &mut counter);
+        assert_eq!(counter[0], 16 * 64 * ROUNDS as u64, "{alone}");
+    }
 }
 
 #[test]
@@ -99,7 +182,6 @@ impl Drop for Control {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn the_callers_float_control_has_no_effect() {
-    use wavesim::asm::{NoSymbols, Options, parse};
     const FLUSHED: u32 = 0x1f80 | 0x8040;
     let lines = [
         "s_mov_b32 s0, 0x100000",
@@ -110,9 +192,7 @@ fn the_callers_float_control_has_no_effect() {
         "global_store_b32 v0, v2, s[0:1]",
         "s_endpgm",
     ];
-    let options = Options::new(Arch::Rdna3);
-    let insts = lines.map(|line| (parse(line, &options, &NoSymbols).expect(line).inst, 0));
-    let program = Program::new(Arch::Rdna3, insts.to_vec()).expect("a small program");
+    let program = assembled(Arch::Rdna3, &lines);
     for threads in [1, 2] {
         let mut data = [u64::MAX; 8];
         let control = Control::set(FLUSHED);

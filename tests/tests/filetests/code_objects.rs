@@ -9,6 +9,7 @@ use wavesim::files::Files;
 use wavesim::jit::Jit;
 use wavesim::loader::launch::{self, TargetSelection};
 use wavesim::sched::dispatch;
+use wavesim::sharing::{Threads, sharing};
 use wavesim_tests::{shared, wavesim};
 
 pub fn trials() -> Vec<Trial> {
@@ -45,6 +46,7 @@ fn of(kind: &str, folder: &Path, trials: &mut Vec<Trial>) {
                 outputs(&path, &target, "interpreter")?;
                 outputs(&path, &target, "jit")?;
                 outputs(&path, &target, "auto")?;
+                on_threads(&path, &target)?;
                 if checked { clean(&path, &target) } else { thresholds(&path, &target) }
             }));
         }
@@ -60,6 +62,25 @@ fn outputs(path: &str, target: &str, engine: &str) -> Result<(), Failed> {
     } else {
         Err(result["check"].to_string().into())
     }
+}
+
+/// Runs kernels whose workgroups cannot observe one another on several threads, from the start.
+fn on_threads(path: &str, target: &str) -> Result<(), Failed> {
+    for compiled in [false, true] {
+        let selection = TargetSelection::target(target);
+        let loaded = launch::load(Path::new(path), &selection, &Files::any(), 8 << 20, 0)?;
+        let prepared = &loaded.prepared;
+        let code = if compiled { Jit::new(&prepared.program).ok() } else { None };
+        let mut dispatch = prepared.dispatch(20_000_000_000);
+        Threads::Auto.apply(&mut dispatch, || sharing(&prepared.program, prepared.shape.entry_pc));
+        (dispatch.threads, dispatch.alone) = (if dispatch.threads == 1 { 1 } else { 3 }, 0);
+        dispatch.compiled = code.as_ref().map(|code| code as _);
+        dispatch::run(&dispatch, &prepared.memory).map_err(|fault| fault.to_string())?;
+        if let Some(mismatch) = loaded.mismatches()?.first() {
+            return Err(format!("{} threads: {mismatch}", dispatch.threads).into());
+        }
+    }
+    Ok(())
 }
 
 /// Compares the outputs of compiled code that is compiled earlier and later, and thus together with other code.

@@ -229,7 +229,7 @@ def run_text(
     check: Optional[str],
     trace: bool,
     max_instructions: int,
-    threads: int,
+    threads: Optional[int],
 ) -> tuple[Outcome, list[tuple[str, str, list[int], bytes]], Optional[bytes]]: ...
 def assemble(
     text: str, target: Optional[str] = None, wave: Optional[int] = None, name: str = "<text>"

@@ -100,7 +100,7 @@ def run(
     check: Optional[str] = None,
     trace: bool = False,
     max_instructions: int = _MAX_INSTRUCTIONS,
-    threads: int = 1,
+    threads: Optional[int] = None,
 ) -> Result:
     """Runs a text kernel: a path, or the text (docs/text-format.md).
 

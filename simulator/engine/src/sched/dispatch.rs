@@ -38,25 +38,31 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
         fault: Mutex::new(None),
     };
     let _running = memory.register_threads(threads as u32);
-    let instructions = if threads == 1 { work.run() } else { run_on_threads(threads, &work) };
+    let instructions = if threads == 1 { work.run(None) } else { run_on_threads(threads, &work) };
     match work.fault.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
         Some((_, fault)) => Err(fault),
         None => Ok(RunStats { instructions, waves: total * dispatch.waves() as u64 }),
     }
 }
 
+/// Runs on this thread and, unless the dispatch is short, on others.
 #[cfg(feature = "threads")]
 #[allow(clippy::disallowed_methods, reason = "the one place that starts threads, by feature")]
 fn run_on_threads(threads: usize, work: &Work<'_>) -> u64 {
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work.run())).collect();
-        workers.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).sum()
+        let mut others = Vec::new();
+        let mut start = || others.extend((1..threads).map(|_| scope.spawn(|| work.run(None))));
+        let own = work.run(Some(&mut start));
+        let join = |w: std::thread::ScopedJoinHandle<'_, u64>| {
+            w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        own + others.into_iter().map(join).sum::<u64>()
     })
 }
 
 #[cfg(not(feature = "threads"))]
 fn run_on_threads(_: usize, work: &Work<'_>) -> u64 {
-    work.run()
+    work.run(None)
 }
 
 /// As [`run`] on one thread, with an observer of every instruction. Returns the instruction count after a
@@ -155,10 +161,14 @@ const OBSERVED_SLICE: u64 = 1 << 20;
 /// Instructions in each later turn of a suspended workgroup.
 const NEXT_SLICE: u64 = 64 << 10;
 
+/// What the start of a cluster counts as in [`Dispatch::alone`].
+const START: u64 = 64;
+
 impl<'a> Work<'a> {
-    /// Runs workgroups until none are left; returns the number of instructions executed.
-    fn run(&self) -> u64 {
-        let mut executed = 0;
+    /// Runs workgroups until none are left; returns the number of instructions executed. Calls `start_others` once
+    /// there has been enough work for other threads.
+    fn run(&self, mut start_others: Option<&mut dyn FnMut()>) -> u64 {
+        let (mut executed, mut begun_clusters) = (0, 0);
         // A cluster has pointers to its workgroups, because moving these would take a good part of the time of a
         // short one.
         let new = || Cluster::new(self.dispatch, self.memory);
@@ -170,6 +180,12 @@ impl<'a> Work<'a> {
         let mut left = true;
         let mut preemption = self.dispatch.schedule.preemption();
         loop {
+            if let Some(start) =
+                start_others.take_if(|_| executed + START * begun_clusters >= self.dispatch.alone)
+            {
+                start();
+            }
+            let alone = start_others.is_some();
             let mut begun = None;
             let mut starts = left && waiting.len() < resident;
             if let Some(random) = &mut preemption {
@@ -183,6 +199,7 @@ impl<'a> Work<'a> {
                     let mut cluster = spare.take().unwrap_or_else(new);
                     cluster.start(index);
                     begun = Some((cluster, first));
+                    begun_clusters += 1;
                 }
             }
             let next = begun.or_else(|| waiting.pop_front().map(|cluster| (cluster, NEXT_SLICE)));
@@ -194,15 +211,19 @@ impl<'a> Work<'a> {
                 continue;
             }
             let slice = preemption.as_mut().map_or(slice, |random| random.slice());
+            let slice = if alone { slice.min(self.dispatch.alone) } else { slice };
             let before = cluster.executed;
             // In random turns, each workgroup has its own.
-            let followers = preemption.is_none().then_some(Followers { queue: &self.queue, slice: first });
+            let followers =
+                (preemption.is_none() && !alone).then_some(Followers { queue: &self.queue, slice: first });
             let result = cluster.run(&self.budget, slice, followers);
             executed += cluster.executed - before;
             self.dispatch.count_instructions(cluster.executed - before);
             match result {
                 Ok(false) => {
-                    first = SHORT_SLICE;
+                    if !alone {
+                        first = SHORT_SLICE;
+                    }
                     waiting.push_back(cluster);
                     continue;
                 }

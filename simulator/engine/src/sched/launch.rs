@@ -31,6 +31,8 @@ pub struct Dispatch<'a> {
     pub recorded: Option<Arc<Recorded>>,
     /// Number of host threads that run workgroups; 0 counts as 1. Always 1 without the feature `threads`.
     pub threads: usize,
+    /// The work, in wave-instructions, after which the first thread starts the others: short dispatches start none.
+    pub alone: u64,
     /// Workgroups are known to wait for each other and take shorter turns.
     pub cooperative: bool,
     /// Upper bound of the bytes held by suspended workgroups on all threads. At least one workgroup can be suspended.
@@ -186,6 +188,7 @@ impl<'a> Dispatch<'a> {
             order: Default::default(),
             recorded: None,
             threads: 1,
+            alone: 0,
             cooperative: false,
             resident_bytes: MAX_RESIDENT_BYTES,
             progress: None,
