@@ -54,7 +54,11 @@ impl Binding {
                     _ => literal as u64,
                 }
             }
-            Code::ScratchBase { high } => FLAT_SCRATCH_BASE >> if high { 32 } else { 0 },
+            // An operand of 64 bits is the whole address, whichever half it names, as AMD's own tests expect.
+            Code::ScratchBase { high: true } if !matches!(operand.constants, F64 | Bits64) => {
+                FLAT_SCRATCH_BASE >> 32
+            }
+            Code::ScratchBase { .. } => FLAT_SCRATCH_BASE,
             // An operand of 32 bits or less reads the low half.
             Code::Literal64 => {
                 let high = self.get(inst, self.mods.literal_hi) as u64;

@@ -2,8 +2,9 @@
 
 use isa_spec::tables::Role;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::codec::decode;
 use wavesim_isa::operand::{EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
-use wavesim_isa::operand::{OperandKind, binding};
+use wavesim_isa::operand::{OperandKind, binding, code};
 
 /// Register numbers agree with the ISA descriptions.
 #[test]
@@ -29,6 +30,22 @@ fn register_numbers_match_the_descriptions() {
             assert!(listed.iter().all(|n| *n as usize == number), "{}: {name} {listed:?}", arch.name());
         }
     }
+}
+
+/// Either half of the address of scratch names all of it in an operand of 64 bits, and itself in one of 32.
+#[test]
+fn the_address_of_scratch_is_whole_in_wide_operands() {
+    let read = |words: &[u32]| {
+        let inst = decode(Arch::Cdna5, words).unwrap();
+        let binding = binding(Arch::Cdna5, inst.entry);
+        let source = binding.operands.iter().find(|o| o.role == Role::S0).unwrap();
+        let code = code(Arch::Cdna5, source, binding.value(&inst, source).unwrap());
+        [0, 1].map(|index| binding.constant(&inst, code, source, index))
+    };
+    let (low, high) = (0, 1 << 26);
+    // v_add_nc_u64_e32 v[0:1], src_flat_scratch_base_lo or _hi, v[2:3]; s_mov_b32 s0.
+    assert_eq!([0x5000_04e6, 0x5000_04e7].map(|word| read(&[word])), [[low, high]; 2]);
+    assert_eq!([0xbe80_00e6, 0xbe80_00e7].map(|word| read(&[word])[0]), [low, high]);
 }
 
 /// The descriptions list no vector register for scalar addresses, descriptors and scalar offsets: handlers
