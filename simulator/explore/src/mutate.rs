@@ -16,7 +16,7 @@ pub enum Kind {
     Cache,
     /// The scope of an access.
     Scope,
-    /// Wait states and delays.
+    /// Wait states, delays and other hints.
     Delay,
 }
 
@@ -103,8 +103,7 @@ fn kind(effects: &Effects, text: &str) -> Option<Kind> {
     if effects.class.is_memory() && !narrower(text).is_empty() {
         return Some(Kind::Scope);
     }
-    let delays = calls(|call| *call == Control::WaitAlu) || text.starts_with("s_nop ");
-    (delays || text.starts_with("s_delay_alu")).then_some(Kind::Delay)
+    calls(|call| matches!(call, Control::Nop | Control::WaitAlu)).then_some(Kind::Delay)
 }
 
 /// Returns a wait with each of its counts one higher, and without each of them: `s_waitcnt vmcnt(0) lgkmcnt(0)`,
