@@ -229,7 +229,7 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
         }
     }
     float_modifiers(form, &mut fields, &set, &get);
-    image_modifiers(name, form, &mut fields, &set, &get, random);
+    image_modifiers(arch, entry, form, &mut fields, &set, &get, random);
     let mut bits = 0u128;
     for (at, field) in encoding.fields.iter().enumerate() {
         let mut value = fields[at];
@@ -274,17 +274,20 @@ fn float_modifiers(form: &asm::form::Form, fields: &mut [u32; MAX_FIELDS], set: 
 
 /// Sets dimensions and masks that the kind of image instruction permits (ISA manuals, *Image Instructions*).
 fn image_modifiers(
-    name: &str,
+    arch: Arch,
+    entry: EntryId,
     form: &asm::form::Form,
     fields: &mut [u32; MAX_FIELDS],
     set: Set,
     get: Get,
     random: &mut Random,
 ) {
+    let inst = |fields: &[u32; MAX_FIELDS]| Inst { entry, entry_y: EntryId::MAX, size: 0, fields: *fields };
+    let name = inst(fields).instruction(arch.table()).name;
     if !name.starts_with("IMAGE_") {
         return;
     }
-    if let Some(ray) = image::ray_addresses(name, get(fields, "A16") != 0) {
+    if let Some(ray) = image::ray_addresses(&inst(fields), arch) {
         return addresses(ray.len(), fields, set, get);
     }
     if name.contains("_ATOMIC_") || name.contains("_PCK") || name.contains("_GET_") {
@@ -313,7 +316,7 @@ fn image_modifiers(
         _ => get(fields, "DMASK").max(1),
     };
     set(fields, "DMASK", mask);
-    let used = image::address_registers(name, get(fields, "DIM"), get(fields, "A16") != 0);
+    let used = image::address_registers(&inst(fields), arch);
     addresses(used as usize, fields, set, get);
 }
 

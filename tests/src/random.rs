@@ -4,6 +4,7 @@
 use isa_spec::tables::{ArchTable, Entry, EntryId, MAX_FIELDS, OperandSig, Role};
 use std::sync::LazyLock;
 use wavesim::arch::Arch;
+use wavesim::exec::image::{self, Dimension, Filter, Image, MipFilter, Sampler, Wrap};
 use wavesim::inst::Inst;
 use wavesim::operand::unlisted_code;
 use wavesim::state::{ALL_VGPRS, LaneVec, VGPRS, Wave};
@@ -370,5 +371,67 @@ pub fn set_addresses(rng: &mut Rng, arch: Arch, inst: &Inst, wave: &mut Wave) {
     if let Some((code, _)) = value(Role::SOffset) {
         wave.set_sgpr(code, rng.below(64) as u32);
     }
+    if name.starts_with("IMAGE_") {
+        image(rng, arch, inst, wave);
+    }
     let _ = encoding;
+}
+
+/// Sets the registers of an image instruction: a descriptor of a small image, a sampler, and coordinates that are
+/// mostly inside.
+fn image(rng: &mut Rng, arch: Arch, inst: &Inst, wave: &mut Wave) {
+    let table = arch.table();
+    let name = inst.instruction(table).name;
+    let field = |names: &[&str]| names.iter().find_map(|name| inst.field(table, name)).unwrap_or(0);
+    let resource = field(&["SRSRC", "RSRC"]);
+    let sampled = name.contains("SAMPLE") || name.contains("GATHER") || name.contains("LOD");
+    let small = |rng: &mut Rng, most: u64| 1 + rng.below(most) as u32;
+    let dimension =
+        rng.pick(&[Dimension::D1, Dimension::D2, Dimension::D3, Dimension::Cube, Dimension::D2Array]);
+    let mut own = Image {
+        dimension,
+        format: rng.pick(&[1, 5, 13, 20, 22, 29, 36, 42, 46, 50, 57, 63, 66, 67, 68, 109, 115, 122]),
+        size: [small(rng, 8), small(rng, 3), 1],
+        layers: 1,
+        levels: rng.pick(&[1, 1, 2]),
+        pitch: None,
+        swizzle: rng.pick(&[[0, 1, 2, 3], [2, 1, 0, 3], [0, 4, 4, 5]]),
+    };
+    match dimension {
+        Dimension::D1 | Dimension::D1Array => own.size[1] = 1,
+        Dimension::D3 => own.size[2] = small(rng, 2),
+        Dimension::Cube => (own.size, own.layers, own.levels) = ([2, 2, 1], 6, 1),
+        Dimension::D2Array => own.layers = small(rng, 2),
+        Dimension::D2 => {}
+    }
+    let Ok(words) = image::descriptor(&own, arch, GLOBAL_BASE) else { return };
+    words.into_iter().enumerate().for_each(|(at, word)| wave.set_sgpr(resource + at as u32, word));
+    if sampled {
+        let sampler = Sampler {
+            wrap: [rng.pick(&[Wrap::Repeat, Wrap::Mirror, Wrap::ClampToEdge, Wrap::MirrorOnce, Wrap::Border]);
+                3],
+            mag: rng.pick(&[Filter::Nearest, Filter::Linear]),
+            min: rng.pick(&[Filter::Nearest, Filter::Linear]),
+            mip: rng.pick(&[MipFilter::None, MipFilter::Nearest, MipFilter::Linear]),
+            truncates: rng.chance(2),
+            compare: rng.below(8) as u8,
+            ..Sampler::default()
+        };
+        let Ok(words) = image::sampler_descriptor(&sampler, arch) else { return };
+        let first = field(&["SSAMP", "SAMP"]);
+        words.into_iter().enumerate().for_each(|(at, word)| wave.set_sgpr(first + at as u32, word));
+    }
+    let first = field(&["VADDR0", "VADDR"]);
+    let mut registers: Vec<u32> = (0..12).map(|k| first + k).collect();
+    registers.extend((1..5).flat_map(|n| inst.field(table, &format!("VADDR{n}"))));
+    for register in registers.into_iter().filter(|register| *register < 256) {
+        for lane in 0..wave.size() {
+            let value = match sampled {
+                true => (rng.below(320) as f32 / 128.0 - 0.25).to_bits(),
+                false => rng.below(9) as u32,
+            };
+            let packed = rng.below(4) as u32 | (rng.below(4) as u32) << 16;
+            wave.set_vgpr(lane, register, if field(&["A16"]) != 0 { packed } else { value });
+        }
+    }
 }

@@ -101,7 +101,7 @@ fn access(access: &Access) -> TokenStream {
 
 fn registers(number: &RegisterRange) -> TokenStream {
     let RegisterRange { base, mask, first, count, index, fallback } = number;
-    let base = option(base.as_ref().map(role));
+    let base = option(base.as_ref().map(encoded));
     let index = option(index.map(|i| {
         let (shift, mask) = (i.shift, i.mask);
         quote! { M0Field { shift: #shift, mask: #mask } }
@@ -114,16 +114,20 @@ fn registers(number: &RegisterRange) -> TokenStream {
 
 fn condition_list(list: &[Condition]) -> TokenStream {
     let list = list.iter().map(|Condition { value, shift, mask, equals, negated }| {
-        let value = match value {
-            EncodedValue::Field(name) => quote! { EncodedValue::Field(#name) },
-            EncodedValue::RegisterNumber(of) => {
-                let of = role(of);
-                quote! { EncodedValue::RegisterNumber(#of) }
-            }
-        };
+        let value = encoded(value);
         quote! { Condition { value: #value, shift: #shift, mask: #mask, equals: #equals, negated: #negated } }
     });
     quote! { Borrowed(&[#(#list),*]) }
+}
+
+fn encoded(value: &EncodedValue) -> TokenStream {
+    match value {
+        EncodedValue::Field(name) => quote! { EncodedValue::Field(#name) },
+        EncodedValue::RegisterNumber(of) => {
+            let of = role(of);
+            quote! { EncodedValue::RegisterNumber(#of) }
+        }
+    }
 }
 
 fn option(value: Option<TokenStream>) -> TokenStream {

@@ -1,10 +1,10 @@
-//! Formats of typed buffer accesses: the `FORMAT` field of MTBUF and of buffer descriptors, and the
-//! conversion between memory components and register components (*Data Formats* in the RDNA3 and RDNA4 ISA
-//! manuals).
+//! Formats of typed buffers and images: the `FORMAT` field of MTBUF and of descriptors, and the conversion
+//! between memory components and register components (*Data Formats* in the RDNA3 and RDNA4 ISA manuals).
 //!
-//! The table has only the formats that a buffer can have (1..=63), not image formats (sRGB, shared exponent,
-//! block-compressed).
+//! Buffers have the formats 1 to 63. Images have sRGB, small and shared exponents, too, and compressed blocks
+//! ([`super::block_format`]). Formats of video (GB_GR, BG_RG, YCBCR), of single bits and 6E4 are not supported.
 
+use super::block_format;
 use super::env::{FloatEnv, Round};
 use super::format::{Format, ModeClass, Value, pack, unpack};
 use super::integral;
@@ -26,9 +26,15 @@ pub enum Number {
     Sint,
     /// Binary float of the component's width.
     Float,
+    /// [`Number::Unorm`], with the sRGB curve in the first three components.
+    Srgb,
+    /// Three unsigned mantissas with the exponent in the highest bits.
+    SharedExponent,
+    /// A float of 32 bits, then unsigned integers.
+    DepthStencil,
 }
 
-/// A buffer format.
+/// A format of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferFormat {
     /// Name as in the manual: `10_10_10_2_UNORM`. Names list the component in the high bits first.
@@ -39,13 +45,13 @@ pub struct BufferFormat {
     pub number: Number,
 }
 
-/// Returns the size in bytes of an element of format `number`; 0 for an invalid format.
+/// Returns the size in bytes of an element of format `number`, or of a compressed block; 0 for an invalid format.
 pub fn format_bytes(number: u32) -> u32 {
-    by_number(number).map_or(0, BufferFormat::size_bytes)
+    by_number(number).map_or(block_format::bytes(number), BufferFormat::size_bytes)
 }
 
 /// Converts component `index` (0 = X) of an element to 32 bits: an integer for integer formats, otherwise an
-/// f32. A missing Y or Z is 0, a missing W is one. Invalid formats read 0.
+/// f32. A missing Y or Z is 0, a missing W is one, and so is component 4. Invalid formats read 0.
 pub fn from_format(number: u32, element: u128, index: u32) -> u32 {
     by_number(number).map_or(0, |f| f.read(element, index, Format::F32))
 }
@@ -78,12 +84,19 @@ impl BufferFormat {
         self.widths.iter().map(|&w| w as u32).sum::<u32>() / 8
     }
 
+    /// Returns the number of components.
+    pub fn components(&self) -> usize {
+        if self.number == Number::SharedExponent { 3 } else { self.widths.len() }
+    }
+
     /// Converts a component to its register form: floats to the format `register`; integers stay integers.
     fn read(&self, element: u128, index: u32, register: Format) -> u32 {
-        let Some(&width) = self.widths.get(index as usize) else {
+        let present =
+            self.widths.get(index as usize).filter(|_| self.number != Number::SharedExponent || index < 3);
+        let Some(&width) = present else {
             return match (index, self.number) {
-                (3, Number::Uint | Number::Sint) => 1,
-                (3, _) => register.one() as u32,
+                (3 | 4, Number::Uint | Number::Sint) => 1,
+                (3 | 4, _) => register.one() as u32,
                 _ => 0,
             };
         };
@@ -95,9 +108,24 @@ impl BufferFormat {
             Number::Sint => signed as u32,
             Number::Uscaled => integral::from_int(register, bits as i128, env) as u32,
             Number::Sscaled => integral::from_int(register, signed as i128, env) as u32,
+            // Quotients of integers that f32 holds are rounded once, as from_norm does.
+            Number::Unorm if width <= 24 && register == Format::F32 => {
+                (bits as f32 / mask(width) as f32).to_bits()
+            }
+            Number::Snorm if width <= 24 && register == Format::F32 => {
+                let most = mask(width - 1) as i32;
+                (signed.max(-most) as f32 / most as f32).to_bits()
+            }
             Number::Unorm => integral::from_norm(register, bits as i64, mask(width) as i64) as u32,
             Number::Snorm => integral::from_norm(register, signed as i64, mask(width - 1) as i64) as u32,
-            Number::Float => {
+            Number::Srgb if index < 3 => from_f32(register, from_srgb(bits as u8)),
+            Number::Srgb => integral::from_norm(register, bits as i64, mask(width) as i64) as u32,
+            Number::SharedExponent => {
+                let exponent = (element >> 27) as i32 & 31;
+                from_f32(register, bits as f32 * f32::powi(2.0, exponent - SHARED_BIAS - 9))
+            }
+            Number::DepthStencil if index > 0 => bits,
+            Number::DepthStencil | Number::Float => {
                 let from = float_format(width);
                 let env = if width == 32 { &env.with_round(Round::Zero) } else { env };
                 // A load of the register's format copies the bits.
@@ -108,6 +136,9 @@ impl BufferFormat {
 
     /// Packs the components that `component` returns.
     fn write(&self, component: impl Fn(u32) -> u32) -> u128 {
+        if self.number == Number::SharedExponent {
+            return shared_exponent([0, 1, 2].map(|index| f32::from_bits(component(index)))) as u128;
+        }
         (0..self.widths.len() as u32)
             .map(|index| (component(index) as u128) << self.offset(index))
             .fold(0, |element, bits| element | bits)
@@ -129,8 +160,12 @@ impl BufferFormat {
             Number::Sscaled => integral::to_int(register, x, w, true, near, env) as u32,
             Number::Unorm => integral::to_unorm(register, x, w, env) as u32,
             Number::Snorm => integral::to_snorm(register, x, w, env) as u32,
+            Number::Srgb if index < 3 => to_srgb(to_f32(register, value)),
+            Number::Srgb => integral::to_unorm(register, x, w, env) as u32,
+            Number::SharedExponent => return to_f32(register, value).to_bits(),
+            Number::DepthStencil if index > 0 => value.min(mask(width)),
             Number::Float if width < 16 => unsigned_small_float(register, value, width),
-            Number::Float => {
+            Number::DepthStencil | Number::Float => {
                 let to = float_format(width);
                 if to == register { value } else { convert(register, to, value, env) }
             }
@@ -184,10 +219,74 @@ fn unsigned_small_float(register: Format, value: u32, width: u8) -> u32 {
     }) as u32
 }
 
+fn from_f32(register: Format, value: f32) -> u32 {
+    convert(Format::F32, register, value.to_bits(), &FloatEnv::KEEP)
+}
+
+fn to_f32(register: Format, value: u32) -> f32 {
+    f32::from_bits(convert(register, Format::F32, value, &FloatEnv::KEEP))
+}
+
+/// The linear value of a component with the sRGB curve (IEC 61966-2-1).
+fn from_srgb(bits: u8) -> f32 {
+    static VALUES: std::sync::LazyLock<[f32; 256]> = std::sync::LazyLock::new(|| {
+        std::array::from_fn(|bits| {
+            let encoded = bits as f64 / 255.0;
+            let linear =
+                if encoded <= 0.04045 { encoded / 12.92 } else { ((encoded + 0.055) / 1.055).powf(2.4) };
+            linear as f32
+        })
+    });
+    VALUES[bits as usize]
+}
+
+/// The sRGB encoding of a linear value, to nearest; NaN is 0.
+fn to_srgb(linear: f32) -> u32 {
+    let linear = (linear as f64).clamp(0.0, 1.0);
+    let encoded = if linear <= 0.003_130_8 { linear * 12.92 } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 };
+    (encoded * 255.0 + 0.5) as u32
+}
+
+/// The bias of the shared exponent.
+const SHARED_BIAS: i32 = 15;
+
+/// Encodes three floats with a shared exponent: negative numbers and NaN become 0, large ones the largest
+/// (EXT_texture_shared_exponent).
+fn shared_exponent(values: [f32; 3]) -> u32 {
+    const LARGEST: f32 = 511.0 / 512.0 * 65536.0;
+    let values = values.map(|value| if value > 0.0 { value.min(LARGEST) } else { 0.0 });
+    let most = values.iter().fold(0.0, |a: f32, b| a.max(*b));
+    let floor_log2 = (most.to_bits() >> 23) as i32 - 127;
+    let exponent = floor_log2.max(-SHARED_BIAS - 1) + 1 + SHARED_BIAS;
+    let mantissa = |value: f32, exponent: i32| {
+        (value as f64 / f64::powi(2.0, exponent - SHARED_BIAS - 9) + 0.5).floor() as u32
+    };
+    let exponent = if mantissa(most, exponent) == 512 { exponent + 1 } else { exponent };
+    let [x, y, z] = values.map(|value| mantissa(value, exponent));
+    x | y << 9 | z << 18 | (exponent as u32) << 27
+}
+
 /// Returns the format with this number in the `FORMAT` field, which is the same on RDNA 3, 3.5 and 4. Returns
-/// `None` if the number is invalid or not a buffer format.
+/// `None` if the number is invalid, or the format's elements are blocks of texels.
 pub fn by_number(format: u32) -> Option<&'static BufferFormat> {
-    FORMATS.get((format as usize).checked_sub(1)?)
+    FORMATS.get((format as usize).checked_sub(1)?).filter(|format| !format.widths.is_empty())
+}
+
+/// The name of a format of equal components in the style of WebGPU: `rgba8unorm`.
+pub fn common_name(format: &BufferFormat) -> Option<String> {
+    let width = format.widths.first().filter(|first| format.widths.iter().all(|width| width == *first))?;
+    let channels = &"rgba"[..format.widths.len()];
+    let number = match format.number {
+        Number::Unorm => "unorm",
+        Number::Snorm => "snorm",
+        Number::Uint => "uint",
+        Number::Sint => "sint",
+        Number::Float => "float",
+        Number::Srgb => "unorm_srgb",
+        _ => return None,
+    };
+    let clamped = format.name.ends_with("CLAMP") || *width < 8;
+    (!clamped).then(|| format!("{channels}{width}{number}"))
 }
 
 use Number::*;
@@ -197,7 +296,7 @@ const fn row(name: &'static str, widths: &'static [u8], number: Number) -> Buffe
 }
 
 /// The formats, from number 1.
-const FORMATS: [BufferFormat; 63] = [
+const FORMATS: [BufferFormat; 81] = [
     row("8_UNORM", &[8], Unorm),
     row("8_SNORM", &[8], Snorm),
     row("8_USCALED", &[8], Uscaled),
@@ -261,4 +360,23 @@ const FORMATS: [BufferFormat; 63] = [
     row("32_32_32_32_UINT", &[32, 32, 32, 32], Uint),
     row("32_32_32_32_SINT", &[32, 32, 32, 32], Sint),
     row("32_32_32_32_FLOAT", &[32, 32, 32, 32], Float),
+    // Only of images.
+    row("8_SRGB", &[8], Srgb),
+    row("8_8_SRGB", &[8, 8], Srgb),
+    row("8_8_8_8_SRGB", &[8, 8, 8, 8], Srgb),
+    row("5_9_9_9_FLOAT", &[9, 9, 9, 5], SharedExponent),
+    row("5_6_5_UNORM", &[5, 6, 5], Unorm),
+    row("1_5_5_5_UNORM", &[5, 5, 5, 1], Unorm),
+    row("5_5_5_1_UNORM", &[1, 5, 5, 5], Unorm),
+    row("4_4_4_4_UNORM", &[4, 4, 4, 4], Unorm),
+    row("4_4_UNORM", &[4, 4], Unorm),
+    row("1_UNORM", &[], Unorm),
+    row("1_REVERSED_UNORM", &[], Unorm),
+    row("32_FLOAT_CLAMP", &[32], Float),
+    row("8_24_UNORM", &[24, 8], Unorm),
+    row("8_24_UINT", &[24, 8], Uint),
+    row("24_8_UNORM", &[8, 24], Unorm),
+    row("24_8_UINT", &[8, 24], Uint),
+    row("X24_8_32_UINT", &[32, 8, 24], Uint),
+    row("X24_8_32_FLOAT", &[32, 8, 24], DepthStencil),
 ];

@@ -9,6 +9,7 @@
 //! Nothing here allocates. NaN results are quiet and have the payload of the first NaN operand.
 
 pub mod approx;
+pub mod block_format;
 pub mod buffer_format;
 mod by_type;
 pub mod decimal;
@@ -19,6 +20,7 @@ pub mod integral;
 pub mod soft;
 pub mod trig_preop;
 
+pub use block_format::{block_format, block_texel, format_block};
 pub use buffer_format::{format_bytes, from_format, from_format16, to_format, to_format16};
 pub use by_type::*;
 pub use env::{FloatEnv, Round};

@@ -100,7 +100,7 @@ const STEP_LIMIT: u32 = 4_000_000;
 pub fn eval(sem: &Semantics, machine: &mut dyn Machine, lane: Option<u32>) -> Result<(), Stop> {
     let mut e = Eval {
         locals: sem.locals.iter().map(|l| vec![0; l.len.unwrap_or(1).max(1) as usize]).collect(),
-        env: machine.env(),
+        env: if sem.ignores_mode { FloatEnv::KEEP } else { machine.env() },
         machine,
         lane,
         steps: 0,

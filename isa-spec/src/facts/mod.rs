@@ -76,8 +76,9 @@ pub enum Resource {
 /// A range of consecutive registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegisterRange {
-    /// The operand whose register number, masked by `mask`, is the base of the range.
-    pub base: Option<Role>,
+    /// The encoded number that, masked by `mask`, is the base of the range: that of an operand's register, or a
+    /// field with the number of a register.
+    pub base: Option<EncodedValue>,
     /// Mask of the base register's number, applied before `first` is added.
     pub mask: u32,
     /// Offset of the first register from the base; without a base, its number.

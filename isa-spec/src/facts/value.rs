@@ -135,9 +135,7 @@ impl Value {
             |base, mask, first| RegisterRange { base, mask, first, count: 1, index: None, fallback: None };
         match *self {
             Value::Known(n) => Some(number(None, 0, n as u32)),
-            Value::Fixed { of: EncodedValue::RegisterNumber(role), shift: 0, mask } => {
-                Some(number(Some(role), mask, 0))
-            }
+            Value::Fixed { of, shift: 0, mask } => Some(number(Some(of), mask, 0)),
             Value::Register(number) => Some(number),
             _ => None,
         }

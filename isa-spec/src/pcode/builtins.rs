@@ -196,7 +196,10 @@ builtins! {
     ClampU64 "clamp_u64" (Int) -> to(U64), "saturates to 64 bits unsigned if the instruction's clamp bit is set, else wraps";
     ClampI64 "clamp_i64" (Int) -> to(I64), "saturates to 64 bits signed if the instruction's clamp bit is set, else wraps";
     TrigPreop "trig_preop" (is(F64), is(U32)) -> to(F64), "a 53-bit segment of 2/pi for argument reduction";
-    FormatBytes "format_bytes" (is(U32)) -> to(U32), "bytes of an element in a buffer format";
+    FormatBytes "format_bytes" (is(U32)) -> to(U32), "bytes of an element in the format of a buffer or image";
+    FormatBlock "format_block" (is(U32)) -> to(U32), "width and height in texels of an element: 4 for compressed blocks, else 1";
+    BlockFormat "block_format" (is(U32)) -> to(U32), "the format of a decompressed texel; a format without blocks itself";
+    BlockTexel "block_texel" (is(U32), is(Ty::U(128)), is(U32), is(U32)) -> to(Ty::U(128)), "the texel of a compressed block in column and row, decompressed";
     FromFormat "from_format" (is(U32), is(Ty::U(128)), is(U32)) -> to(U32), "component n of a buffer element, converted to 32 bits";
     ToFormat "to_format" (is(U32), is(Ty::U(128))) -> to(Ty::U(128)), "a buffer element from four 32-bit components";
     FromFormat16 "from_format16" (is(U32), is(Ty::U(128)), is(U32)) -> to(U16), "component n of a buffer element, converted to 16 bits";
@@ -326,4 +329,25 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("WAIT_EXP", &["WAIT_EXP"]),
     ("ATTR", &["ATTR"]),
     ("ATTR_CHAN", &["ATTR_CHAN"]),
+    // Images: modifiers; the numbers of the registers of addresses and of the sampler's first one; whether addresses
+    // have fields of their own; the suffixes of the name (`mnemonic::ImageSuffixes`); and a bit for each dword of
+    // the address and of the data that the instruction has.
+    ("DIM", &["DIM"]),
+    ("DMASK", &["DMASK"]),
+    ("A16", &["A16"]),
+    ("D16", &["D16"]),
+    ("UNORM", &["UNORM"]),
+    ("R128", &["R128"]),
+    ("TFE", &["TFE"]),
+    ("LWE", &["LWE"]),
+    ("VADDR0", &["VADDR0"]),
+    ("VADDR1", &["VADDR1"]),
+    ("VADDR2", &["VADDR2"]),
+    ("VADDR3", &["VADDR3"]),
+    ("VADDR4", &["VADDR4"]),
+    ("SAMP", &["SAMP", "SSAMP"]),
+    ("NSA", &["NSA"]),
+    ("SUFFIXES", &[]),
+    ("ADDRESS_MASK", &[]),
+    ("DATA_MASK", &[]),
 ];

@@ -65,6 +65,9 @@ pub struct Semantics {
     pub body: Vec<Stmt>,
     /// The operands and state that the body uses; set by the shape pass.
     pub uses: Uses,
+    /// Float arithmetic rounds to nearest even and keeps denormals, whatever MODE says: another unit than the vector
+    /// ALU performs it. Set by the shape pass.
+    pub ignores_mode: bool,
     /// The definitions for some architectures only that the body uses: it has another meaning where they are
     /// others.
     pub definitions: std::collections::BTreeSet<Definition>,

@@ -4,6 +4,7 @@
 use super::ir::*;
 use super::sig::{Family, InstrSig};
 use super::visit::{Visitor, any_in, walk_expr, walk_stmt};
+use crate::mnemonic;
 
 /// Sets [`Semantics::uses`] and [`Semantics::shape`].
 pub fn infer(sem: &mut Semantics, sig: &InstrSig) {
@@ -32,6 +33,7 @@ pub fn infer(sem: &mut Semantics, sig: &InstrSig) {
         Shape::Scalar
     };
     sem.uses = walk.uses;
+    sem.ignores_mode = mnemonic::is_image(&sig.name);
 }
 
 /// Returns whether a vector instruction writes an SGPR once per wave (V_READFIRSTLANE, V_READLANE, V_S_RCP

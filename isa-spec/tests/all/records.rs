@@ -114,6 +114,160 @@ const TENSOR3: &[Field] = &[("tensor_dim3_stride", 47, 0), ("tensor_dim4", 79, 4
 // *Multicast Load*
 const MULTICAST: &[Field] = &[("workgroup_mask", 15, 0), ("early_timeout", 16, 16)];
 
+/// RDNA 3 manual, table 50; SW_MODE is in AMD's drivers only.
+const IMAGE_RDNA3: &[Field] = &[
+    ("base", 39, 0),
+    ("big_page", 47, 47),
+    ("max_mip", 51, 48),
+    ("format", 59, 52),
+    ("width", 75, 62),
+    ("height", 91, 78),
+    ("dst_sel_x", 98, 96),
+    ("dst_sel_y", 101, 99),
+    ("dst_sel_z", 104, 102),
+    ("dst_sel_w", 107, 105),
+    ("base_level", 111, 108),
+    ("last_level", 115, 112),
+    ("sw_mode", 120, 116),
+    ("bc_swizzle", 123, 121),
+    ("type", 127, 124),
+    ("depth", 140, 128),
+    ("pitch_msb", 141, 141),
+    ("base_array", 156, 144),
+    ("array_pitch", 163, 160),
+    ("min_lod_warn", 179, 168),
+    ("corner_samples", 183, 183),
+    ("min_lod", 198, 187),
+    ("iterate_256", 202, 202),
+    ("meta_pipe_aligned", 211, 211),
+    ("compression_enable", 213, 213),
+    ("alpha_is_on_msb", 214, 214),
+    ("color_transform", 215, 215),
+    ("meta_data_address", 255, 216),
+];
+
+/// RDNA 4 manual, table 60; SW_MODE is in AMD's drivers only.
+const IMAGE_RDNA4: &[Field] = &[
+    ("base", 39, 0),
+    ("max_mip", 48, 44),
+    ("format", 56, 49),
+    ("base_level", 61, 57),
+    ("width", 77, 62),
+    ("height", 93, 78),
+    ("dst_sel_x", 98, 96),
+    ("dst_sel_y", 101, 99),
+    ("dst_sel_z", 104, 102),
+    ("dst_sel_w", 107, 105),
+    ("last_level", 115, 111),
+    ("sw_mode", 120, 116),
+    ("bc_swizzle", 123, 121),
+    ("type", 127, 124),
+    ("depth", 141, 128),
+    ("pitch_msb", 143, 142),
+    ("base_array", 156, 144),
+    ("uav3d", 164, 164),
+    ("min_lod_warn", 177, 165),
+    ("corner_samples", 183, 183),
+    ("min_lod", 198, 186),
+];
+
+/// RDNA 3 manual, 10.6.
+const SAMPLER_RDNA3: &[Field] = &[
+    ("clamp_x", 2, 0),
+    ("clamp_y", 5, 3),
+    ("clamp_z", 8, 6),
+    ("max_aniso_ratio", 11, 9),
+    ("depth_compare_func", 14, 12),
+    ("force_unnormalized", 15, 15),
+    ("aniso_threshold", 18, 16),
+    ("mc_coord_trunc", 19, 19),
+    ("force_degamma", 20, 20),
+    ("aniso_bias", 26, 21),
+    ("trunc_coord", 27, 27),
+    ("disable_cube_wrap", 28, 28),
+    ("filter_mode", 30, 29),
+    ("skip_degamma", 31, 31),
+    ("min_lod", 43, 32),
+    ("max_lod", 55, 44),
+    ("lod_bias", 77, 64),
+    ("lod_bias_sec", 83, 78),
+    ("xy_mag_filter", 85, 84),
+    ("xy_min_filter", 87, 86),
+    ("z_filter", 89, 88),
+    ("mip_filter", 91, 90),
+    ("blend_prt", 94, 94),
+    ("border_color_ptr", 107, 96),
+    ("border_color_type", 127, 126),
+];
+
+/// RDNA 4 manual, table 61.
+const SAMPLER_RDNA4: &[Field] = &[
+    ("clamp_x", 2, 0),
+    ("clamp_y", 5, 3),
+    ("clamp_z", 8, 6),
+    ("max_aniso_ratio", 11, 9),
+    ("depth_compare_func", 14, 12),
+    ("force_unnormalized", 15, 15),
+    ("aniso_threshold", 18, 16),
+    ("mc_coord_trunc", 19, 19),
+    ("force_degamma", 20, 20),
+    ("aniso_bias", 26, 21),
+    ("trunc_coord", 27, 27),
+    ("disable_cube_wrap", 28, 28),
+    ("filter_mode", 30, 29),
+    ("skip_degamma", 31, 31),
+    ("min_lod", 44, 32),
+    ("max_lod", 57, 45),
+    ("lod_bias", 77, 64),
+    ("lod_bias_sec", 83, 78),
+    ("xy_mag_filter", 85, 84),
+    ("xy_min_filter", 87, 86),
+    ("z_filter", 89, 88),
+    ("mip_filter", 91, 90),
+    ("border_color_ptr", 125, 114),
+    ("border_color_type", 127, 126),
+];
+
+/// RDNA 3 manual, table 54; the sorting heuristic is in Mesa's `create_bvh_descriptor` only.
+const BVH_RDNA3: &[Field] = &[
+    ("base", 39, 0),
+    ("sorting_heuristic", 54, 53),
+    ("box_grow", 62, 55),
+    ("box_sort_enable", 63, 63),
+    ("size", 105, 64),
+    ("pointer_flags", 119, 119),
+    ("triangle_return_mode", 120, 120),
+    ("type", 127, 124),
+];
+
+/// RDNA 4 manual, table 65; the compressed format is in Mesa's `create_bvh_descriptor` only.
+const BVH_RDNA4: &[Field] = &[
+    ("base", 39, 0),
+    ("sort_triangles_first", 52, 52),
+    ("sorting_heuristic", 54, 53),
+    ("box_grow", 62, 55),
+    ("box_sort_enable", 63, 63),
+    ("size", 105, 64),
+    ("compressed_format", 115, 115),
+    ("box_node_64b", 116, 116),
+    ("wide_sort_enable", 117, 117),
+    ("instance_enable", 118, 118),
+    ("pointer_flags", 119, 119),
+    ("triangle_return_mode", 120, 120),
+    ("type", 127, 124),
+];
+
+/// RDNA 4 manual, 12.5.3.
+const STACK: &[Field] = &[
+    ("valid_entries", 4, 0),
+    ("entries_to_tlas", 9, 5),
+    ("ring_addr", 14, 10),
+    ("stack_base_addr", 28, 15),
+    ("has_tlas_in_stack", 29, 29),
+    ("has_overflowed", 30, 30),
+    ("blas_to_tlas_pop", 31, 31),
+];
+
 const TABLES: &[(&str, u16, &[&str], &[Field])] = &[
     ("BufferDescriptor", 128, &["rdna3", "rdna3.5", "rdna4"], RDNA),
     ("BufferDescriptor", 128, &["cdna3", "cdna4"], CDNA),
@@ -123,6 +277,13 @@ const TABLES: &[(&str, u16, &[&str], &[Field])] = &[
     ("TensorGroup1", 256, &["cdna5"], TENSOR1),
     ("TensorGroup2", 128, &["cdna5"], TENSOR2),
     ("TensorGroup3", 128, &["cdna5"], TENSOR3),
+    ("ImageDescriptor", 256, &["rdna3", "rdna3.5"], IMAGE_RDNA3),
+    ("ImageDescriptor", 256, &["rdna4"], IMAGE_RDNA4),
+    ("Sampler", 128, &["rdna3", "rdna3.5"], SAMPLER_RDNA3),
+    ("Sampler", 128, &["rdna4"], SAMPLER_RDNA4),
+    ("BvhDescriptor", 128, &["rdna3", "rdna3.5"], BVH_RDNA3),
+    ("BvhDescriptor", 128, &["rdna4"], BVH_RDNA4),
+    ("StackAddress", 32, &["rdna4"], STACK),
 ];
 
 fn fields(record: &Record) -> Vec<(&str, u16, u16)> {

@@ -4,6 +4,7 @@
 //! - [`dtype`]: element types, and conversion of numbers to bytes and back
 //! - [`fill`]: arrays from initialisers: `repeat`, `arange`, `rand`, lists
 //! - [`mod@file`]: arrays in files: raw bytes and `.npy`
+//! - [`picture`]: PNG files
 //! - [`mod@show`]: arrays as text, in the format of NumPy
 //! - [`json`]: arrays as JSON
 //!
@@ -18,6 +19,7 @@ pub mod file;
 pub mod fill;
 pub mod json;
 pub mod npy;
+pub mod picture;
 pub mod show;
 
 pub use dtype::{DType, Num};

@@ -173,10 +173,6 @@ impl Printer<'_> {
         })
     }
 
-    fn name(&self) -> &'static str {
-        self.inst.instruction(self.options.arch.table()).name
-    }
-
     fn value(&self, slot: &Slot, registers: u16) -> String {
         let mut text = self.unsigned(slot, registers, self.raw(slot));
         if let Some((field, bit)) = slot.acc
@@ -345,13 +341,12 @@ impl Printer<'_> {
 
     fn addresses(&self, slot: &Slot) -> String {
         let table = self.options.arch.table();
-        let a16 = self.get("A16") != 0;
-        let total = image::address_registers(self.name(), self.get("DIM"), a16);
+        let total = image::address_registers(self.inst, self.options.arch);
         let places = (1..5).filter(|n| self.inst.field(table, &format!("VADDR{n}")).is_some()).count() + 1;
         if places == 1 {
             return self.unsigned(slot, total, self.raw(slot));
         }
-        let ray = image::ray_addresses(self.name(), a16);
+        let ray = image::ray_addresses(self.inst, self.options.arch);
         let sizes = ray.map_or_else(|| vec![1; total as usize], <[u16]>::to_vec);
         let own = sizes.len().min(places);
         let mut left = total;

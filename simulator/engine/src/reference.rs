@@ -171,6 +171,7 @@ pub fn operand(
         locals: Vec::new(),
         body: Vec::new(),
         uses,
+        ignores_mode: false,
         definitions: Default::default(),
         text: String::new(),
         span: Span::default(),

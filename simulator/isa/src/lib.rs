@@ -3,6 +3,7 @@
 //! - [`arch`]: architectures and processors; [`tables`]: their tables, generated from the XML
 //! - [`descriptor`]: the kernel descriptor
 //! - [`inst`]: the common instruction type; [`codec`]: conversion between words and instructions
+//! - [`image`]: the sizes of addresses and data of image instructions
 //! - [`operand`]: binding of operands to encoding fields; [`dpp`]: DPP lane mappings; [`relative`]: VGPR
 //!   indexing by M0
 #![warn(missing_docs)]
@@ -13,6 +14,7 @@ pub mod arch;
 pub mod codec;
 pub mod descriptor;
 pub mod dpp;
+pub mod image;
 pub mod inst;
 pub mod operand;
 mod registers;

@@ -105,6 +105,7 @@ pub fn prepare(
         dtype: DType::U32,
         shape: vec![words],
         output: false,
+        surface: None,
     };
     Ok(Prepared {
         program: Program::new(arch, unit.insts)?

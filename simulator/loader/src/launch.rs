@@ -11,10 +11,12 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use wavesim_array::{Array, ArrayError, DType, Num, file, fill};
+use wavesim_array::{Array, ArrayError, DType, Num, file, fill, picture};
 use wavesim_files::{self as files, Files};
 use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::image::Sampler;
 use wavesim_machine::memory::Memory;
+use wavesim_text::image as text_image;
 
 /// The contents of a launch description, with the keys of `per_target` merged in.
 #[derive(Debug, Deserialize)]
@@ -65,7 +67,20 @@ struct ArgFields {
     init: Option<Init>,
     value: Option<Number>,
     bytes: Option<String>,
-    size: Option<u32>,
+    size: Option<Size>,
+    #[serde(rename = "type")]
+    image: Option<String>,
+    format: Option<String>,
+    levels: Option<u32>,
+    properties: Option<Vec<String>>,
+}
+
+/// A number of bytes, or the sizes of an image.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Size {
+    Bytes(u32),
+    Texels(Vec<u32>),
 }
 
 #[derive(Deserialize)]
@@ -75,6 +90,8 @@ enum KindName {
     Scalar,
     Struct,
     Local,
+    Image,
+    Sampler,
 }
 
 impl TryFrom<ArgFields> for Arg {
@@ -95,7 +112,23 @@ impl TryFrom<ArgFields> for Arg {
                 value: required("value", f.value)?,
             },
             KindName::Struct => ArgumentKind::Struct { bytes: required("bytes", f.bytes)? },
-            KindName::Local => ArgumentKind::Local { size: required("size", f.size)? },
+            KindName::Local => match required("size", f.size)? {
+                Size::Bytes(size) => ArgumentKind::Local { size },
+                Size::Texels(_) => return Err("`size` of LDS is a number of bytes".to_string()),
+            },
+            KindName::Image => {
+                let Size::Texels(size) = required("size", f.size)? else {
+                    return Err("`size` of an image is a list: width, height …".to_string());
+                };
+                ArgumentKind::Image {
+                    image: required("type", f.image)?,
+                    format: required("format", f.format)?,
+                    size,
+                    levels: f.levels.unwrap_or(1),
+                    init: required("init", f.init)?,
+                }
+            }
+            KindName::Sampler => ArgumentKind::Sampler { properties: f.properties.unwrap_or_default() },
         };
         Ok(Arg { name: f.name, kind })
     }
@@ -137,6 +170,10 @@ pub enum ArgumentKind {
     Struct { bytes: String },
     /// An allocation of LDS; the kernel gets its offset.
     Local { size: u32 },
+    /// An image in global memory; the kernel gets the address of its descriptor.
+    Image { image: String, format: String, size: Vec<u32>, levels: u32, init: Init },
+    /// A sampler; the kernel gets the address of its descriptor.
+    Sampler { properties: Vec<String> },
 }
 
 /// The initial contents of a buffer.
@@ -146,6 +183,8 @@ pub enum ArgumentKind {
 pub enum Init {
     /// The array of this NPY file, whose path is relative to the launch file.
     File(String),
+    /// The pixels of this PNG file, for images.
+    Png(String),
     /// Zeros; the value of the flag is ignored.
     Zeros(bool),
     /// The same number in every element.
@@ -371,6 +410,29 @@ fn argument_value(
             ArgumentValue::Bytes(hex(bytes).ok_or_else(|| anyhow!("`{bytes}` is not hexadecimal"))?)
         }
         ArgumentKind::Local { size } => ArgumentValue::Local(*size),
+        ArgumentKind::Image { image, format, size, levels, init } => {
+            let format =
+                text_image::format(format).map_err(|(message, help)| anyhow!("{message}; {help}"))?;
+            let image =
+                text_image::build(image, format, *levels, size).map_err(|message| anyhow!(message))?;
+            let (dtype, shape) = text_image::array_type(&image).map_err(|message| anyhow!(message))?;
+            let texels = match init {
+                Init::Png(name) => {
+                    let picture = picture::read(&folder.join(name), files)?;
+                    text_image::from_picture(&image, &picture).map_err(|message| anyhow!(message))?
+                }
+                init => initial(folder, files, dtype, &shape, init, global_bytes)?,
+            };
+            ArgumentValue::Image(image, texels)
+        }
+        ArgumentKind::Sampler { properties } => {
+            let mut sampler = Sampler::default();
+            for word in properties {
+                text_image::set_property(&mut sampler, word)
+                    .map_err(|(message, help)| anyhow!("{message}; {help}"))?;
+            }
+            ArgumentValue::Sampler(sampler)
+        }
     })
 }
 
@@ -391,6 +453,7 @@ fn initial(
     }
     Ok(match init {
         Init::File(name) => file::npy_as(&folder.join(name), files, dtype, shape)?,
+        Init::Png(_) => bail!("a PNG file is the contents of an image"),
         Init::Zeros(_) => Array::zeros(dtype, shape)?,
         Init::Fill(v) => fill::repeat(dtype, shape, fill_value(dtype, v.0))?,
         Init::Arange { start, step } => fill::progression(dtype, shape, start.0, step.0)?,

@@ -6,6 +6,7 @@
 //!   expected outputs
 //! - [`error`]: why a code object cannot be loaded
 //! - [`generic`]: programs for machines other than AMD's
+//! - [`surface`]: images in memory
 //! - [`prepared`]: the common result of all of these and of the text format
 #![warn(missing_docs)]
 // No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
@@ -26,4 +27,5 @@ pub mod line_table;
 mod metadata;
 pub mod prepared;
 pub mod request;
+pub mod surface;
 pub mod text_kernel;

@@ -2,10 +2,12 @@
 //! point of running, checking, tracing and debugging.
 
 use super::debug_info::DebugInfo;
+use super::surface::{ResourceError, Surface};
 use std::ops::Range;
 use std::sync::Arc;
 use wavesim_array::{Array, DType};
 use wavesim_engine::sched::dispatch::Dispatch;
+use wavesim_machine::exec::image::{self, ImageError};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 use wavesim_text::print::Print;
@@ -64,6 +66,8 @@ pub struct Buffer {
     pub shape: Vec<u64>,
     /// Whether the buffer is shown after the run.
     pub output: bool,
+    /// The arrangement of an image, whose elements are the array.
+    pub surface: Option<Surface>,
 }
 
 impl Buffer {
@@ -81,13 +85,30 @@ impl Buffer {
         let written = memory.write(address, &array.bytes);
         debug_assert!(written.is_ok(), "{name}");
         let (name, shape) = (name.to_string(), array.shape.clone());
-        Ok(Buffer { name, dtype: array.dtype, shape, address, len_bytes, output })
+        Ok(Buffer { name, dtype: array.dtype, shape, address, len_bytes, output, surface: None })
+    }
+
+    /// Allocates memory for an image, whose elements are `array`, and writes it.
+    pub fn place_image(
+        name: &str,
+        array: &Array,
+        surface: Surface,
+        output: bool,
+        memory: &mut Memory,
+    ) -> Result<Buffer, ResourceError> {
+        let bytes = surface.arrange(&array.bytes).map_err(ImageError::from)?;
+        let stored = Array { dtype: DType::U8, shape: vec![bytes.len() as u64], bytes };
+        let placed = Buffer::place(name, &stored, output, 256, memory)?;
+        let (dtype, shape) = (array.dtype, array.shape.clone());
+        Ok(Buffer { dtype, shape, surface: Some(surface), ..placed })
     }
 
     /// Reads the current contents.
     pub fn read(&self, memory: &Memory) -> Result<Array, MemError> {
         let mut bytes = vec![0; self.len_bytes as usize];
         memory.read(self.address, &mut bytes)?;
+        let elements = self.surface.as_ref().and_then(|surface| surface.elements(&bytes).ok());
+        let bytes = elements.unwrap_or(bytes);
         Ok(Array { dtype: self.dtype, shape: self.shape.clone(), bytes })
     }
 }
@@ -153,6 +174,32 @@ impl Prepared {
             }
         }
         hash
+    }
+
+    /// Reads the outputs that are pictures: images of two dimensions with 8-bit components, as `u8[height, width, 4]`.
+    pub fn pictures(&self) -> Result<Vec<(&str, Array)>, MemError> {
+        let mut pictures = Vec::new();
+        for buffer in self.buffers.iter().filter(|b| b.output && b.surface.is_some()) {
+            let array = buffer.read(&self.memory)?;
+            let (DType::U8, Some(surface)) = (array.dtype, &buffer.surface) else { continue };
+            let (height, width, parts) = match *array.shape.as_slice() {
+                [height, width, parts @ 1..=4] => (height, width, parts as usize),
+                [height, width] => (height, width, 1),
+                _ => continue,
+            };
+            let swizzle = surface.image.swizzle;
+            let pixel = |texel: &[u8]| {
+                swizzle.map(|from| match from {
+                    image::ZERO => 0,
+                    image::ONE => 255,
+                    component => texel[component as usize % parts],
+                })
+            };
+            let bytes = array.bytes.chunks_exact(parts).flat_map(pixel).collect();
+            let picture = Array { dtype: DType::U8, shape: vec![height, width, 4], bytes };
+            pictures.push((buffer.name.as_str(), picture));
+        }
+        Ok(pictures)
     }
 
     /// Returns the buffer with this name, if the argument is in memory.

@@ -4,11 +4,13 @@ use super::abi;
 use super::code_object::{Arg, Kernel};
 use super::image::LoadImageError;
 use super::prepared::{Buffer, Prepared, Shape};
+use super::surface::{self, ResourceError, Surface};
 use anyhow::{Context as _, Result, anyhow};
 use std::ops::Range;
 use std::path::Path;
 use wavesim_array::{Array, ArrayError, DType, Num, file};
 use wavesim_isa::descriptor;
+use wavesim_machine::exec::image::{Image, Sampler};
 use wavesim_machine::exec::program::{Program, TooLarge};
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 use wavesim_text::Options;
@@ -26,6 +28,10 @@ pub enum ArgumentValue {
     Number(Num),
     /// An allocation of LDS of this size; the kernel gets its offset.
     Local(u32),
+    /// An image with its texels in global memory; the kernel gets the address of its descriptor.
+    Image(Image, Array),
+    /// A sampler; the kernel gets the address of its descriptor.
+    Sampler(Sampler),
 }
 
 /// A launch.
@@ -50,6 +56,9 @@ const ALIGN: u64 = 256;
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum LaunchError {
+    /// An image or a sampler has no descriptor.
+    #[error(transparent)]
+    Resource(#[from] ResourceError),
     /// Two buffers have this name.
     #[error("two arguments are called `{0}`")]
     DuplicateName(String),
@@ -249,12 +258,27 @@ impl Request {
     ) -> Result<Prepared, LaunchError> {
         let code = kernel.image.load(&mut memory)?;
         let mut buffers = Vec::new();
-        let (kernarg, local) = explicit_kernarg(kernel, &self.args, &mut |name, array| {
+        let (kernarg, local) = explicit_kernarg(kernel, &self.args, &mut |name, value| {
             let output = self.outputs.is_empty() || self.outputs.iter().any(|o| o == name);
-            let buffer = Buffer::place(name, array, output, ALIGN, &mut memory)?;
-            let address = buffer.address;
-            buffers.push(buffer);
-            Ok(address)
+            match value {
+                ArgumentValue::Image(image, texels) => {
+                    let surface = Surface { image: image.clone(), arch: kernel.arch };
+                    let buffer = Buffer::place_image(name, texels, surface.clone(), output, &mut memory)?;
+                    let address = surface.place_descriptor(name, buffer.address, &mut memory)?;
+                    buffers.push(buffer);
+                    Ok(address)
+                }
+                ArgumentValue::Sampler(sampler) => {
+                    Ok(surface::place_sampler(name, sampler, kernel.arch, &mut memory)?)
+                }
+                ArgumentValue::Buffer(array) => {
+                    let buffer = Buffer::place(name, array, output, ALIGN, &mut memory)?;
+                    let address = buffer.address;
+                    buffers.push(buffer);
+                    Ok(address)
+                }
+                ArgumentValue::Bytes(_) | ArgumentValue::Number(_) | ArgumentValue::Local(_) => Ok(0),
+            }
         })?;
         // Outputs are identified by name.
         let mut names: Vec<&str> = buffers.iter().map(|b| b.name.as_str()).collect();
@@ -270,11 +294,12 @@ impl Request {
 }
 
 /// Builds the kernarg segment with the explicit arguments. Also returns the size of the LDS that arguments
-/// allocate in addition to the kernel's own. `buffer` stores an array in memory and returns its address.
+/// allocate in addition to the kernel's own. `store` stores an array, an image or a sampler in memory and returns the
+/// address that the kernel gets.
 pub fn explicit_kernarg(
     kernel: &Kernel,
     args: &[(String, ArgumentValue)],
-    buffer: &mut dyn FnMut(&str, &Array) -> Result<u64, LaunchError>,
+    store: &mut dyn FnMut(&str, &ArgumentValue) -> Result<u64, LaunchError>,
 ) -> Result<(Vec<u8>, u32), LaunchError> {
     let mut kernarg = empty_kernarg(kernel)?;
     let fixed = round_lds(kernel.group_segment())?;
@@ -283,8 +308,12 @@ pub fn explicit_kernarg(
         let size = slot.size;
         let wrong = |reason| LaunchError::Argument { name: name.clone(), reason };
         let value = match given {
-            ArgumentValue::Buffer(_) if size != 8 => return Err(wrong(ArgumentError::Buffer(size))),
-            ArgumentValue::Buffer(array) => buffer(name, array)?.to_le_bytes().to_vec(),
+            ArgumentValue::Buffer(_) | ArgumentValue::Image(..) | ArgumentValue::Sampler(_) => {
+                if size != 8 {
+                    return Err(wrong(ArgumentError::Buffer(size)));
+                }
+                store(name, given)?.to_le_bytes().to_vec()
+            }
             ArgumentValue::Bytes(bytes) if bytes.len() > size as usize => {
                 return Err(wrong(ArgumentError::Bytes { len: bytes.len(), size }));
             }
@@ -321,7 +350,7 @@ fn parameter_slots(
     let mut slots = Vec::new();
     for (name, given) in args {
         let size = match given {
-            ArgumentValue::Buffer(_) => 8,
+            ArgumentValue::Buffer(_) | ArgumentValue::Image(..) | ArgumentValue::Sampler(_) => 8,
             ArgumentValue::Number(_) | ArgumentValue::Local(_) => 4,
             ArgumentValue::Bytes(bytes) => bytes.len() as u32,
         };

@@ -3,6 +3,7 @@
 
 use super::abi;
 use super::prepared::{Buffer, Modes, Prepared, Shape, Source};
+use super::surface::{self, ResourceError, Surface};
 use isa_spec::pcode::ir::Space;
 use isa_spec::source::SourceMap;
 use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
@@ -11,6 +12,7 @@ use wavesim_machine::memory::{AllocError, Memory};
 use wavesim_machine::state::barrier::NAMED_BARRIERS;
 pub use wavesim_text::Options;
 use wavesim_text::header::{Abi, Arg};
+use wavesim_text::image::Resource;
 use wavesim_text::{self as text, TextKernel};
 
 /// Alignment of arguments, as in real runtimes.
@@ -31,6 +33,9 @@ pub enum LoadError {
     /// The arguments do not fit global memory.
     #[error(transparent)]
     Memory(#[from] AllocError),
+    /// An image or a sampler has no descriptor.
+    #[error(transparent)]
+    Resource(#[from] ResourceError),
     /// The code is too large.
     #[error(transparent)]
     Program(#[from] TooLarge),
@@ -50,13 +55,30 @@ pub fn prepare(name: &str, text: &str, options: &Options, guard: u64) -> Result<
 /// Stores the arguments in `memory` and describes the launch.
 pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Prepared, LoadError> {
     let header = &kernel.header;
-    let mut buffers = Vec::new();
+    let (mut buffers, mut addresses) = (Vec::new(), Vec::new());
     for arg in &header.args {
-        buffers.push(Buffer::place(&arg.name, &arg.array, arg.is_output(), ALIGN, &mut memory)?);
+        match &arg.resource {
+            None => {
+                let buffer = Buffer::place(&arg.name, &arg.array, arg.is_output(), ALIGN, &mut memory)?;
+                addresses.push(buffer.address);
+                buffers.push(buffer);
+            }
+            Some(Resource::Image(image)) => {
+                let surface = Surface { image: image.clone(), arch: kernel.arch };
+                let output = arg.is_output();
+                let buffer =
+                    Buffer::place_image(&arg.name, &arg.array, surface.clone(), output, &mut memory)?;
+                addresses.push(surface.place_descriptor(&arg.name, buffer.address, &mut memory)?);
+                buffers.push(buffer);
+            }
+            Some(Resource::Sampler(sampler)) => {
+                addresses.push(surface::place_sampler(&arg.name, sampler, kernel.arch, &mut memory)?);
+            }
+        }
     }
     let table = match header.abi {
-        Abi::Text => table(&buffers),
-        Abi::Hsa => segment(&header.args, &buffers),
+        Abi::Text => table(&header.args, &addresses),
+        Abi::Hsa => segment(&header.args, &addresses),
     };
     let pointer = if table.is_empty() {
         Vec::new()
@@ -111,18 +133,18 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
 }
 
 /// The argument table: addresses of inputs, then of outputs.
-fn table(arguments: &[Buffer]) -> Vec<u8> {
-    let (outputs, inputs): (Vec<&Buffer>, Vec<&Buffer>) = arguments.iter().partition(|slot| slot.output);
-    inputs.iter().chain(&outputs).flat_map(|slot| slot.address.to_le_bytes()).collect()
+fn table(args: &[Arg], addresses: &[u64]) -> Vec<u8> {
+    let of = |output| args.iter().zip(addresses).filter(move |(arg, _)| arg.is_output() == output);
+    of(false).chain(of(true)).flat_map(|(_, address)| address.to_le_bytes()).collect()
 }
 
-/// A kernarg segment as of a compiled kernel: in source order, arrays and outputs by address, scalars by
-/// value, each aligned to its size.
-fn segment(args: &[Arg], slots: &[Buffer]) -> Vec<u8> {
+/// A kernarg segment as of a compiled kernel: in source order, arrays, outputs and descriptors by address, scalars
+/// by value, each aligned to its size.
+fn segment(args: &[Arg], addresses: &[u64]) -> Vec<u8> {
     let mut out = Vec::new();
-    for (arg, slot) in args.iter().zip(slots) {
-        let by_value = arg.array.shape.is_empty() && !arg.is_output();
-        let address = slot.address.to_le_bytes();
+    for (arg, address) in args.iter().zip(addresses) {
+        let by_value = arg.array.shape.is_empty() && !arg.is_output() && arg.resource.is_none();
+        let address = address.to_le_bytes();
         let bytes: &[u8] = if by_value { &arg.array.bytes } else { &address };
         out.resize(out.len().next_multiple_of(bytes.len()), 0);
         out.extend(bytes);

@@ -223,7 +223,7 @@ impl Program {
             let (name, given) = request::argument(spec, index, &options).map_err(|e| format!("{e:#}"))?;
             // Arguments are filled before they are allocated; all share the limit of global memory.
             let bytes = match &given {
-                ArgumentValue::Buffer(array) => array.bytes.len() as u64,
+                ArgumentValue::Buffer(array) | ArgumentValue::Image(_, array) => array.bytes.len() as u64,
                 _ => 0,
             };
             options.global_bytes = options.global_bytes.saturating_sub(bytes);

@@ -15,6 +15,7 @@ pub use registers::register_name;
 use super::program::Program;
 use bind::Bind;
 use isa_spec::facts::{self, Access, EncodedValue, Facts, M0Field, MemoryAccess, RegisterRange, Resource};
+use isa_spec::mnemonic::{self, ImageSuffixes};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::{Space, State};
 use isa_spec::tables::{EntryId, Role};
@@ -178,6 +179,25 @@ impl Class {
     }
 }
 
+/// What the texture unit does for an instruction besides loads and stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Texture {
+    /// It samples an image.
+    Sample,
+    /// It intersects a ray with a node.
+    Intersect,
+}
+
+/// Returns what the texture unit does for an instruction.
+fn texture(arch: Arch, inst: &Inst) -> Option<Texture> {
+    let instruction = inst.instruction(arch.table());
+    let suffixes = ImageSuffixes::of(instruction.name);
+    match instruction.subgroup() {
+        "BVH" if mnemonic::is_image(instruction.name) => Some(Texture::Intersect),
+        _ => suffixes.has(ImageSuffixes::SAMPLED).then_some(Texture::Sample),
+    }
+}
+
 /// The effects of one instruction.
 #[derive(Debug, Clone)]
 pub struct Effects {
@@ -199,6 +219,8 @@ pub struct Effects {
     pub compares: bool,
     /// The instruction returns a value: a load, or an atomic with return.
     pub returns: bool,
+    /// The part of the texture unit that executes the instruction, if it is no plain access.
+    pub texture: Option<Texture>,
     /// The access is ordered with those of other waves (GLC, or a scope beyond the wave's).
     pub coherent: bool,
 }
@@ -270,6 +292,7 @@ pub fn effects<'f>(
         atomic: false,
         compares: false,
         returns: false,
+        texture: texture(arch, inst),
         coherent: coherent(arch, inst, binding),
     };
     let dual = binding.dual;

@@ -7,10 +7,12 @@
 
 pub mod effects;
 pub mod hwreg;
+pub mod image;
 pub mod isa;
 pub mod location;
 pub mod lower;
 pub mod machine_ops;
 pub mod overrides;
 pub mod program;
+pub mod record;
 pub mod validate;

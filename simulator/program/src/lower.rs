@@ -12,7 +12,9 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Binding, Operand};
 use wavesim_isa::relative;
-use wavesim_rt::op::{ByMode, BySource, Ext, Msb, Op, Part, Pools, Rest, SLOTS, Sdwa, Source, Variant};
+use wavesim_rt::op::{
+    ByMode, BySource, Ext, ImageFields, Msb, Op, Part, Pools, Rest, SLOTS, Sdwa, Source, Variant,
+};
 use wavesim_state::wave::{DISCARD, TEMP, VCC_LO};
 
 mod dpp;
@@ -235,7 +237,7 @@ impl Lowered {
             }
         }
         let table = arch.table();
-        let field = |name| binding.named_field(inst, table, name);
+        let field = |name: &str| binding.named_field(inst, table, name);
         op.imm = if binding.mods.simm16.is_some() { field("SIMM16") } else { field("OFFSET") };
         if info.fields.contains(&"SIMM4") {
             op.imm = field("SIMM4");
@@ -294,6 +296,9 @@ impl Lowered {
             ext.scale_op_sel_hi = field("SCALE_OPSEL_HI");
             ext.scale_code_a = field("SCALE_CODE_A");
             ext.scale_code_b = field("SCALE_CODE_B");
+            if info.fields.contains(&"VADDR0") {
+                ext.image = image_fields(field);
+            }
         }
         if has_only_dpp(&op, &ext, info) {
             op.flags |= Op::DPP_ONLY;
@@ -343,6 +348,28 @@ impl Lowered {
         self.pools.consts.extend(&dwords);
         self.seen_consts.insert(dwords, at);
         Ok(at)
+    }
+}
+
+/// Returns the fields of an image instruction, given a function that returns fields by name.
+fn image_fields(field: impl Fn(&str) -> u32) -> ImageFields {
+    let number = |name| field(name) as u16;
+    let flag = |name| field(name) != 0;
+    ImageFields {
+        vaddr: ["VADDR0", "VADDR1", "VADDR2", "VADDR3", "VADDR4"].map(number),
+        samp: number("SAMP"),
+        suffixes: number("SUFFIXES"),
+        address_mask: number("ADDRESS_MASK"),
+        data_mask: number("DATA_MASK"),
+        dim: field("DIM") as u8,
+        dmask: field("DMASK") as u8,
+        a16: flag("A16"),
+        d16: flag("D16"),
+        unorm: flag("UNORM"),
+        r128: flag("R128"),
+        tfe: flag("TFE"),
+        lwe: flag("LWE"),
+        nsa: flag("NSA"),
     }
 }
 

@@ -350,6 +350,7 @@ fn run(setup: &Setup, reader: Reader<'_>, body: &[Stmt], wave: &mut Wave) -> Opt
         locals: Vec::new(),
         body: body.to_vec(),
         uses: Uses { fields: reader.sem.uses.fields.clone(), ..Uses::default() },
+        ignores_mode: false,
         definitions: Default::default(),
         text: String::new(),
         span: Span::default(),

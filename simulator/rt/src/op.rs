@@ -423,6 +423,41 @@ pub struct Ext {
     pub scale_code_a: u32,
     /// The source code of B's scales.
     pub scale_code_b: u32,
+    /// The fields of an image instruction.
+    pub image: ImageFields,
+}
+
+/// The fields of an image instruction, as semantics name them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct ImageFields {
+    /// VADDR0 to VADDR4: the numbers of the address registers, or of the first one only.
+    pub vaddr: [u16; 5],
+    /// SAMP: the number of the sampler's first SGPR.
+    pub samp: u16,
+    /// SUFFIXES: those of the name (`isa_spec::mnemonic::ImageSuffixes`).
+    pub suffixes: u16,
+    /// ADDRESS_MASK: a bit for each dword of the address.
+    pub address_mask: u16,
+    /// DATA_MASK: a bit for each register of the data.
+    pub data_mask: u16,
+    /// DIM: the dimension of the image.
+    pub dim: u8,
+    /// DMASK: a bit for each component.
+    pub dmask: u8,
+    /// A16: addresses have 16 bits.
+    pub a16: bool,
+    /// D16: components have 16 bits.
+    pub d16: bool,
+    /// UNORM: coordinates are in texels.
+    pub unorm: bool,
+    /// R128: the descriptor has 128 bits.
+    pub r128: bool,
+    /// TFE: a register more, for faults.
+    pub tfe: bool,
+    /// LWE: a register more, for levels of detail that are too small.
+    pub lwe: bool,
+    /// NSA: addresses have fields of their own.
+    pub nsa: bool,
 }
 
 /// Bit fields expanded to a word per source; otherwise a lane loop would extract the bits in every

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wavesim_array::{Array, json, npy, show};
+use wavesim_array::{Array, json, npy, picture, show};
 use wavesim_engine::sched::dispatch::RunStats;
 use wavesim_inspect::check::fault_json;
 use wavesim_inspect::sharing::{Threads, sharing};
@@ -47,7 +47,7 @@ pub struct Execution {
     /// Print no outputs, and show no progress bar
     #[arg(long, short = 'q')]
     pub quiet: bool,
-    /// Write each output to DIR/NAME.npy
+    /// Write each output to DIR/NAME.npy; images of 8-bit colors also to DIR/NAME.png
     #[arg(long, value_name = "DIR")]
     pub out_dir: Option<PathBuf>,
     /// Write each unit of compiled code to a file in DIR: its instructions, the code generator's function, the locations
@@ -178,6 +178,11 @@ impl Execution {
         if let Some(dir) = &self.out_dir {
             let outputs = outputs.iter().map(|(name, a)| (*name, |out: &mut dyn Write| npy::write(out, a)));
             wavesim_files::write_all(dir, "npy", outputs)
+                .with_context(|| format!("writing to {}", dir.display()))?;
+            let pictures = prepared.pictures()?;
+            let pictures =
+                pictures.iter().map(|(name, a)| (*name, |out: &mut dyn Write| picture::write(out, a)));
+            wavesim_files::write_all(dir, "png", pictures)
                 .with_context(|| format!("writing to {}", dir.display()))?;
         }
         let passed = check.is_none_or(<[Mismatch]>::is_empty);

@@ -2,12 +2,13 @@
 
 use super::Options;
 use super::constant::{Constants, Cursor, TextError};
+use super::image::{self, Resource};
 use super::lex::{self, Token};
 use isa_spec::diag;
 use std::collections::HashMap;
 use std::ops::Range;
 use wavesim_array::fill::{self, Random};
-use wavesim_array::{self as array, Array, ArrayError, DType, Num, file};
+use wavesim_array::{self as array, Array, ArrayError, DType, Num, file, picture};
 use wavesim_isa::arch::Arch;
 
 /// NumPy's limit.
@@ -55,6 +56,8 @@ pub struct Arg {
     pub name: String,
     /// Type, shape and initial contents.
     pub array: Array,
+    /// An image, whose texels are the array, or a sampler.
+    pub resource: Option<Resource>,
     /// Line number, from 1.
     pub line: u32,
 }
@@ -69,7 +72,7 @@ impl Arg {
 /// The keys of the header.
 pub const KEYS: [&str; 9] = ["local", "global", "cluster", "wave", "arch", "abi", "lds", "scratch", "const"];
 /// The functions that initialise arguments.
-pub const FUNCTIONS: [&str; 5] = ["repeat", "arange", "rand", "file", "npy"];
+pub const FUNCTIONS: [&str; 6] = ["repeat", "arange", "rand", "file", "npy", "png"];
 
 /// Parses the header line by line; parsing continues after errors.
 pub struct HeaderParser<'a> {
@@ -242,8 +245,19 @@ impl<'a> HeaderParser<'a> {
     fn argument(&mut self, name: &str, line: u32, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
         let start = cursor.span().start;
         let (type_name, at) = cursor.name("a type")?;
+        if type_name == "sampler" {
+            let resource = Some(Resource::Sampler(image::sampler(cursor)?));
+            cursor.finish()?;
+            let array = Array { dtype: DType::U32, shape: vec![0], bytes: Vec::new() };
+            self.header.args.push(Arg { name: name.to_string(), array, resource, line });
+            return Ok(());
+        }
+        if image::is_image(type_name) {
+            return self.image(name, type_name, at, line, cursor);
+        }
         let dtype = DType::from_name(type_name).ok_or_else(|| {
-            let help = diag::nearest(type_name, DType::ALL.map(DType::name))
+            let known = DType::ALL.map(DType::name).into_iter().chain(image::types());
+            let help = diag::nearest(type_name, known)
                 .map_or(format!("the types are {}", DType::names()), |near| {
                     format!("did you mean `{near}`?")
                 });
@@ -274,7 +288,45 @@ impl<'a> HeaderParser<'a> {
             Array::zeros(dtype, &shape).map_err(|e| TextError::new(cursor.rest_span(), e.to_string()))?
         };
         cursor.finish()?;
-        self.header.args.push(Arg { name: name.to_string(), array, line });
+        self.header.args.push(Arg { name: name.to_string(), array, resource: None, line });
+        Ok(())
+    }
+
+    /// Parses an image, after the name of its type.
+    fn image(
+        &mut self,
+        name: &str,
+        type_name: &str,
+        at: Range<usize>,
+        line: u32,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(), TextError> {
+        let image = image::image(type_name, cursor, &self.header.constants)?;
+        let span = at.start..cursor.span().start.max(at.start);
+        let failed = |message: String| TextError::new(span.clone(), message);
+        let (dtype, shape) = image::array_type(&image).map_err(failed)?;
+        self.reserve(name, dtype, &shape, span.clone())?;
+        let is_picture = cursor.eat('=')
+            && {
+                matches!((cursor.peek(), cursor.peek_second()), (Some(Token::Name(function)), Some(Token::Punct('('))) if function == "png")
+            };
+        let array = if is_picture {
+            cursor.bump();
+            cursor.bump();
+            let at = cursor.span();
+            let path = self.path(cursor)?;
+            cursor.expect(')', "after the file's name")?;
+            let failed = |message: String| TextError::new(at.clone(), message);
+            let picture = picture::read(&path, &self.options.files).map_err(|e| failed(e.to_string()))?;
+            image::from_picture(&image, &picture).map_err(failed)?
+        } else if cursor.peek().is_some() {
+            self.initial(dtype, &shape, cursor)?
+        } else {
+            Array::zeros(dtype, &shape).map_err(|e| TextError::new(cursor.rest_span(), e.to_string()))?
+        };
+        cursor.finish()?;
+        let resource = Some(Resource::Image(image));
+        self.header.args.push(Arg { name: name.to_string(), array, resource, line });
         Ok(())
     }
 
@@ -380,6 +432,9 @@ impl<'a> HeaderParser<'a> {
                         ));
                     }
                 })
+            }
+            "png" => {
+                Err(TextError::new(span, "`png` is the contents of an image: image2d<rgba8unorm>[64, 64]"))
             }
             other => {
                 let help = diag::nearest(other, FUNCTIONS)

@@ -13,7 +13,7 @@ pub enum Token {
     Number(Num),
     /// Quoted text.
     Text(String),
-    /// One of `:=[](),+-*/%`.
+    /// One of `:=[]()<>,+-*/%`.
     Punct(char),
     /// A malformed number, or a character that no token starts with.
     Bad(String),
@@ -59,7 +59,9 @@ pub fn tokens(line: &str, base: usize) -> Vec<Spanned> {
             'a'..='z' | 'A'..='Z' | '_' => name(rest),
             '0'..='9' | '.' => number(rest),
             '"' => text(rest),
-            ':' | '=' | '[' | ']' | '(' | ')' | ',' | '+' | '-' | '*' | '/' | '%' => (Token::Punct(first), 1),
+            ':' | '=' | '[' | ']' | '(' | ')' | '<' | '>' | ',' | '+' | '-' | '*' | '/' | '%' => {
+                (Token::Punct(first), 1)
+            }
             _ => (Token::Bad(first.to_string()), first.len_utf8()),
         };
         out.push(Spanned { token, at: base + start..base + start + len });

@@ -14,6 +14,7 @@
 pub mod body;
 pub mod constant;
 pub mod header;
+pub mod image;
 pub mod instruction;
 pub mod lex;
 pub mod print;

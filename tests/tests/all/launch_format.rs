@@ -72,6 +72,11 @@ fn the_schema_agrees_with_the_loader() {
         argument(json!({"name": "s", "kind": "struct", "bytes": "00fF", "layout": "a note"})),
         argument(json!({"name": "l", "kind": "local", "size": 64})),
         argument(json!({"name": "n", "kind": "scalar", "dtype": "u64", "value": u64::MAX})),
+        argument(
+            json!({"name": "t", "kind": "image", "type": "image2d", "format": "rgba8unorm", "size": [4, 2],
+                        "init": {"zeros": true}}),
+        ),
+        argument(json!({"name": "s", "kind": "sampler", "properties": ["linear", "repeat"]})),
     ];
     let bad = [
         json!({"schema": "wavesim-launch-2"}),
@@ -91,6 +96,13 @@ fn the_schema_agrees_with_the_loader() {
         argument(json!({"name": "n", "kind": "scalar", "dtype": "float", "value": 1})),
         argument(json!({"name": "n", "kind": "number", "dtype": "f32", "value": 1})),
         argument(json!({"kind": "local", "size": 1})),
+        argument(
+            json!({"name": "t", "kind": "image", "type": "image4d", "format": "rgba8unorm", "size": [4, 2],
+                        "init": {"zeros": true}}),
+        ),
+        argument(json!({"name": "t", "kind": "image", "type": "image2d", "format": "rgba8unorm", "size": 8,
+                        "init": {"zeros": true}})),
+        argument(json!({"name": "s", "kind": "sampler", "properties": "linear"})),
     ];
     for (changes, fits) in good.iter().map(|g| (g, true)).chain(bad.iter().map(|b| (b, false))) {
         let mut value = example();
@@ -109,7 +121,9 @@ fn the_schema_agrees_with_the_loader() {
 fn the_documentation_names_every_key() {
     let text = std::fs::read_to_string(root().join("docs/launch-format.md")).unwrap();
     fn names(schema: &Value, found: &mut Vec<String>) {
-        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        // A key may be called `properties`, too: its schema is no map of schemas.
+        let properties = schema.get("properties").and_then(Value::as_object);
+        if let Some(properties) = properties.filter(|map| map.values().all(Value::is_object)) {
             found.extend(properties.keys().cloned());
         }
         match schema {

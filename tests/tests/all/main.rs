@@ -19,6 +19,7 @@ mod engines;
 mod examples;
 mod explore;
 mod front_end_fuzz;
+mod images;
 mod isa_export;
 mod launch;
 mod launch_format;

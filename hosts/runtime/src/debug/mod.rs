@@ -88,7 +88,7 @@ pub(crate) fn buffers(args: &[Arg], kernarg: &[u8], ranges: &[HostMemory]) -> Ve
         let name = arg.name.as_deref().map(|name| name.trim_end_matches(".coerce").to_string());
         let name = name.unwrap_or_else(|| format!("arg{position}"));
         let len_bytes = elements * dtype.size() as u64;
-        Some(Buffer { name, address, len_bytes, dtype, shape: vec![elements], output: false })
+        Some(Buffer { name, address, len_bytes, dtype, shape: vec![elements], output: false, surface: None })
     };
     let pointers = args.iter().enumerate().filter(|(_, arg)| arg.kind == "global_buffer");
     pointers.filter_map(buffer).collect()

@@ -94,6 +94,10 @@ pub struct Handlers {
     pub floats_f32: bool,
     /// All hosts share one handler: see [`Handlers::is_serial`].
     pub shared: bool,
+    /// The semantics are those of another unit than the vector ALU ([`Semantics::ignores_mode`]): lane by lane.
+    ///
+    /// [`Semantics::ignores_mode`]: isa_spec::pcode::ir::Semantics::ignores_mode
+    pub other_unit: bool,
     /// Set for operations that flush denormals and whose sources are mostly results of such operations.
     pub flushing: Option<Flushing>,
 }
@@ -116,7 +120,7 @@ impl Handlers {
                     && !lanes.steps.iter().any(|s| matches!(s, Step::Memory(_) | Step::Simd { .. }))
             }
             Body::Once(once) => {
-                self.shape == Shape::Scalar
+                (self.shape == Shape::Scalar || self.other_unit)
                     && any_value(&once.body, &|v| matches!(v.kind, ValueKind::Load { .. }))
             }
         };

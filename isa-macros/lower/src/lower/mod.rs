@@ -103,7 +103,9 @@ pub fn handlers(op: &Operation) -> Handlers {
         Shape::Lane => Body::Lanes(lower.lanes(op)),
         Shape::Scalar | Shape::Wave => Body::Once(lower.once()),
     };
-    let float = &op.sem.uses.float;
+    // Without MODE, floats are as good as integers.
+    let none = Default::default();
+    let float = if op.sem.ignores_mode { &none } else { &op.sem.uses.float };
     let single = float.contains(&Ty::F32) || float.contains(&Ty::BF16);
     Handlers {
         name: op.name.clone(),
@@ -116,6 +118,7 @@ pub fn handlers(op: &Operation) -> Handlers {
         floats: Floats { single, others: float.iter().any(|ty| *ty != Ty::F32) },
         floats_f32: single,
         shared: false,
+        other_unit: op.sem.ignores_mode,
         flushing: None,
         operands,
     }

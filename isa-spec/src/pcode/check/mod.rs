@@ -175,6 +175,7 @@ pub fn check(
         locals: c.locals,
         body,
         uses: Uses::default(),
+        ignores_mode: false,
         definitions: c.definitions,
         text: dedent(&parse::fill(sources.text(block.body_span), &block.rows)),
         span: block.span,

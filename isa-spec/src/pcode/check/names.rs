@@ -160,9 +160,10 @@ impl Checker<'_> {
     pub(super) fn field(name: &str) -> Option<(&'static str, Ty)> {
         let (canonical, _) = FIELDS.iter().find(|(n, aliases)| *n == name || aliases.contains(&name))?;
         let width = match *canonical {
-            "NEG" | "NEG_HI" | "ABS" | "OPSEL_HI" | "CBSZ" | "BLGP" => 3,
-            "OPSEL" | "ABID" => 4,
+            "NEG" | "NEG_HI" | "ABS" | "OPSEL_HI" | "CBSZ" | "BLGP" | "DIM" => 3,
+            "OPSEL" | "ABID" | "DMASK" => 4,
             "CLAMP" | "IDXEN" | "OFFEN" | "SVE" | "GLC" | "TO_LDS" => 1,
+            "A16" | "D16" | "UNORM" | "R128" | "TFE" | "LWE" | "NSA" => 1,
             "OMOD" => 2,
             "SIMM16" => 16,
             "SIMM4" => 8,

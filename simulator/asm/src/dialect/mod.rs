@@ -65,8 +65,6 @@ pub enum Trait {
     Swizzle,
     /// Only exists for the global data share: `gds` is required.
     GlobalDataShare,
-    /// DMASK selects the one channel that is read from several texels or samples.
-    SingleChannel,
     /// The 32-bit encoding has its suffix although there is no 64-bit encoding.
     AlwaysSuffixed,
     /// The immediate is the set of indexed operands.
@@ -330,7 +328,6 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (TwoOffsets, Cdna, &["DS_READ2*", "DS_WRITE2*", "DS_WRXCHG2*"]),
     (Swizzle, Any, &["DS_SWIZZLE_B32"]),
     (GlobalDataShare, Any, &["DS_GWS_*", "*_GS_REG_RTN"]),
-    (SingleChannel, Any, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
     (SetsVgprMsbs, Any, &["S_SET_VGPR_MSB"]),
     (AnyBank, Gfx12, &["V_DUAL_MOV_B32"]),
     (ReciprocalOfInteger, Any, &["V_RCP_IFLAG_F32"]),

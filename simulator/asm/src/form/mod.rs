@@ -11,7 +11,7 @@ pub use halves::half_slots;
 
 use builder::Builder;
 
-use super::dialect::{Trait, Traits, alias};
+use super::dialect::{Traits, alias};
 use super::modifier::{Mod, Part, parts_value};
 use super::names::TypeNames;
 use super::{Options, image};
@@ -215,8 +215,7 @@ impl Slot {
             SlotKind::BufferData => self.size.registers(wave) + get("TFE"),
             SlotKind::ImageData => {
                 let listed = self.size.registers(wave);
-                let one_channel = forms(options.arch).get(inst.entry).traits.has(Trait::SingleChannel);
-                image::data_registers(inst, options.arch, listed, one_channel, get("DMASK") as u32)
+                image::data_registers(inst, options.arch, listed)
             }
             SlotKind::Export(_) => 1,
             _ => 0,

@@ -68,9 +68,8 @@ impl<'a, 't> Matcher<'a, 't> {
             return Err(AsmError::new(operand.span, "addresses take no sign and no absolute value"));
         }
         let table = self.options.arch.table();
-        let name = self.inst.instruction(table).name;
-        let a16 = self.get("A16") != 0;
-        let total = image::address_registers(name, self.get("DIM"), a16);
+        let arch = self.options.arch;
+        let total = image::address_registers(&self.inst, arch);
         // If each address has a field of its own, the last field may be a range that holds the remaining
         // addresses.
         let fields = self.inst.encoding(table).fields;
@@ -88,7 +87,8 @@ impl<'a, 't> Matcher<'a, 't> {
             Value::List(regs) => regs.clone(),
             _ => return Err(self.mismatch(slot, operand)),
         };
-        let sizes = image::ray_addresses(name, a16).map_or_else(|| vec![1; total as usize], <[u16]>::to_vec);
+        let ray = image::ray_addresses(&self.inst, arch);
+        let sizes = ray.map_or_else(|| vec![1; total as usize], <[u16]>::to_vec);
         let wrong = |want: String| AsmError::new(operand.span, format!("the addresses are {want}"));
         if places.len() == 1 {
             let [reg] = regs.as_slice() else {

@@ -7,6 +7,7 @@ use crate::error::{AsmError, suggest};
 use crate::form::Form;
 use crate::modifier::{self, Mod};
 use crate::operand::{Modifier, ModifierValue};
+use isa_spec::mnemonic::ImageSuffixes;
 
 impl<'a, 't> Matcher<'a, 't> {
     /// Reports required modifiers that are missing, and combinations that are invalid.
@@ -52,7 +53,8 @@ impl<'a, 't> Matcher<'a, 't> {
                 ));
             }
         }
-        if form.traits.has(Trait::SingleChannel) && self.get("DMASK").count_ones() != 1 {
+        let name = self.inst.instruction(self.options.arch.table()).name;
+        if ImageSuffixes::of(name).has(ImageSuffixes::ONE_CHANNEL) && self.get("DMASK").count_ones() != 1 {
             return Err(AsmError::new(line.span, "`dmask:` chooses one channel here: one bit of four"));
         }
         Ok(())

@@ -3,7 +3,6 @@
 use super::Matcher;
 use super::value::is_off;
 use crate::constant::{self, Encoded};
-use crate::dialect::Trait;
 use crate::error::{AsmError, Span, suggest};
 use crate::form::{Imm, Slot, SlotKind};
 use crate::image;
@@ -116,10 +115,7 @@ impl<'a, 't> Matcher<'a, 't> {
             }
             SlotKind::ImageData => {
                 let listed = slot.size.registers(wave);
-                let dmask = self.get("DMASK");
-                let one_channel = self.form.traits.has(Trait::SingleChannel);
-                let arch = self.options.arch;
-                let count = image::data_registers(&self.inst, arch, listed, one_channel, dmask);
+                let count = image::data_registers(&self.inst, self.options.arch, listed);
                 self.value(slot, operand, count)?;
             }
             SlotKind::ImageAddr => self.image_address(slot, operand)?,

@@ -9,6 +9,7 @@ mod back;
 mod breakpoints;
 mod cause;
 mod complete;
+mod descriptor;
 mod frame;
 mod help;
 mod parse;

@@ -186,6 +186,9 @@ impl Debugger<'_> {
             Some((head, ty)) => (head.trim(), Some(Format::parse(ty.trim())?)),
             None => (text, letter),
         };
+        if self.print_descriptor(what, out)? {
+            return Ok(());
+        }
         let wide = self.timeline.wave(self.focus.wave).size() == 64;
         if let Some(register) = expr::register(what, wide, self.arch()) {
             out.push_str(&view::register(&self.timeline, self.focus, register, format, lanes)?);

@@ -28,6 +28,7 @@ pub const FACTS: Facts = Facts {
         all: &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km, Counter::Async, Counter::Tensor],
         copies: Some(Counter::Async),
         tensor: Some(Counter::Tensor),
+        textures: None,
         replays: true,
         ..rdna4::FACTS.counters
     },

@@ -62,6 +62,9 @@ pub struct Facts {
     pub half_writes: HalfWrites,
     /// The encoding of the coherence of an access.
     pub coherence: Coherence,
+    /// Rows of linear images begin at multiples of this number of bytes (AMD's address library); `None` without image
+    /// instructions.
+    pub image_row_bytes: Option<u32>,
     /// Stores of a workgroup reach other workgroups only after one of its waves has written back the L2 cache
     /// (`buffer_wbl2 sc1`), since a device has several. The write-back covers the stores of all waves of the
     /// workgroup that happened before it, complete or not: their cache keeps the order of their operations
@@ -227,11 +230,15 @@ pub enum Counter {
     Async,
     /// TENSORCNT: tensor copies.
     Tensor,
+    /// SAMPLECNT: image samples.
+    Sample,
+    /// BVHCNT: ray intersections.
+    Bvh,
 }
 
 impl Counter {
     /// All counters.
-    pub const ALL: [Counter; 9] = [
+    pub const ALL: [Counter; 11] = [
         Counter::Vm,
         Counter::Vs,
         Counter::Lgkm,
@@ -241,6 +248,8 @@ impl Counter {
         Counter::Km,
         Counter::Async,
         Counter::Tensor,
+        Counter::Sample,
+        Counter::Bvh,
     ];
 
     /// The counter's name in assembly.
@@ -255,6 +264,8 @@ impl Counter {
             Counter::Km => "kmcnt",
             Counter::Async => "asynccnt",
             Counter::Tensor => "tensorcnt",
+            Counter::Sample => "samplecnt",
+            Counter::Bvh => "bvhcnt",
         }
     }
 
@@ -270,11 +281,11 @@ impl Counter {
             Control::WaitKmcnt => Counter::Km,
             Control::WaitAsynccnt => Counter::Async,
             Control::WaitTensorcnt => Counter::Tensor,
-            // Exports, images, address translation and the vector ALU are not tracked; `WaitIdle` waits for all counters.
+            Control::WaitSamplecnt => Counter::Sample,
+            Control::WaitBvhcnt => Counter::Bvh,
+            // Exports, address translation and the vector ALU are not tracked; `WaitIdle` waits for all counters.
             Control::WaitExpcnt
             | Control::WaitXcnt
-            | Control::WaitSamplecnt
-            | Control::WaitBvhcnt
             | Control::WaitIdle
             | Control::WaitAlu
             | Control::Nop
@@ -319,6 +330,9 @@ pub struct CounterSet {
     pub copies: Option<Counter>,
     /// Copies of tensors between global memory and LDS, which use no vector registers, likewise.
     pub tensor: Option<Counter>,
+    /// Image samples, and ray intersections, where they have counters of their own (RDNA4 manual, *Memory Dependency
+    /// Counters*).
+    pub textures: Option<[Counter; 2]>,
     /// XCNT counts accesses whose address is not translated yet: until then, an access may be repeated, and the
     /// registers that it reads must not change (LLVM AMDGPUUsage, *Memory Model GFX125x*).
     pub replays: bool,

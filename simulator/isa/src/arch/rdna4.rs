@@ -23,18 +23,20 @@ pub const FACTS: Facts = Facts {
     status: StatusLayout { scc: false, wave64: true },
     start: StartLayout { ids_in_ttmps: true },
     counters: CounterSet {
-        all: &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km],
+        all: &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km, Counter::Sample, Counter::Bvh],
         load: Counter::Load,
         store: Counter::Store,
         lds: Counter::Ds,
         scalar: Counter::Km,
         copies: None,
         tensor: None,
+        textures: Some([Counter::Sample, Counter::Bvh]),
         // RDNA4 manual, *Memory Scopes*.
         cache_maintenance: true,
         replays: false,
     },
     coherence: Coherence::Scope,
+    image_row_bytes: Some(128),
     dual_issue: DualRules { moves_share_banks: true, ..rdna3::FACTS.dual_issue },
     hazards: HazardRules {
         valu: ValuHazards { permutation_after_exec: true, ..ValuHazards::NONE },

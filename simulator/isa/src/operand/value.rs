@@ -6,7 +6,9 @@ use super::{
     ScalarNumbering, SdwaFields, VCC_LO,
 };
 use crate::arch::Arch;
+use crate::image;
 use crate::inst::Inst;
+use isa_spec::mnemonic::ImageSuffixes;
 use isa_spec::tables::{ArchTable, Role};
 
 impl Binding {
@@ -182,6 +184,12 @@ impl Binding {
                 let part = |name| inst.field(table, name).unwrap_or(0);
                 part("DFMT") << 3 | part("NFMT")
             }
+            "SAMP" => inst.field(table, "SAMP").or(inst.field(table, "SSAMP")).unwrap_or(0),
+            "VADDR0" => inst.field(table, "VADDR0").or(inst.field(table, "VADDR")).unwrap_or(0),
+            "NSA" => inst.field(table, "VADDR1").is_some() as u32,
+            "SUFFIXES" => ImageSuffixes::of(inst.instruction(table).name).0,
+            "ADDRESS_MASK" => (1 << image::address_registers(inst, table)) - 1,
+            "DATA_MASK" => (1 << image::component_registers(inst, table)) - 1,
             other => inst.field(table, other).unwrap_or(0),
         }
     }

@@ -44,11 +44,15 @@ impl Bind<'_> {
     }
 
     pub(super) fn holds(&self, when: &[facts::Condition]) -> bool {
-        let value = |of| match of {
+        when.iter().all(|condition| condition.holds(|of| self.encoded(of)))
+    }
+
+    /// Returns a number that the encoded instruction determines.
+    fn encoded(&self, of: EncodedValue) -> u32 {
+        match of {
             EncodedValue::Field(name) => self.binding.named_field(self.inst, self.arch.table(), name),
             EncodedValue::RegisterNumber(role) => self.index(role),
-        };
-        when.iter().all(|condition| condition.holds(value))
+        }
     }
 
     /// Returns the number of an operand's register; null's number if the operand is not a register.
@@ -303,10 +307,7 @@ impl Bind<'_> {
 
     /// Returns the use of registers accessed by number.
     fn number(&self, file: File, number: RegisterRange, touch: &Access, start: Use) -> Option<Use> {
-        let base = match number.base {
-            Some(role) => self.index(role) & number.mask,
-            None => 0,
-        };
+        let base = number.base.map_or(0, |of| self.encoded(of) & number.mask);
         // Writes to null are dropped.
         let alone = number.index.is_none() && number.count == 1;
         if file == File::Sgpr && alone && base.wrapping_add(number.first) as usize == NULL {
@@ -326,7 +327,10 @@ impl Bind<'_> {
             count,
             bits,
             lanes,
-            role: number.base.unwrap_or(Role::Other),
+            role: match number.base {
+                Some(EncodedValue::RegisterNumber(role)) => role,
+                _ => Role::Other,
+            },
             relative,
             ..start
         })

@@ -1,20 +1,18 @@
-//! Descriptors of buffers and of the tensor data mover with values that the manuals forbid, or that cannot be meant
+//! Descriptors of buffers, images and of the tensor data mover with values that the manuals forbid, or that cannot be meant
 //! (manuals, *Buffer Resource Descriptor*; CDNA5 manual, *Tensor DMA Descriptor*). The fields are those of the
 //! pseudocode's records.
 
 use super::super::kind::Check;
 use super::super::report::{Finding, Report, Site};
+use isa_spec::arith::format_bytes;
 use isa_spec::pattern::matches;
-use isa_spec::pcode::ast::{Item, Record};
 use isa_spec::pcode::ir::Space;
-use isa_spec::pcode::parse::parse_file;
 use isa_spec::tables::Role;
 use std::sync::LazyLock;
 use wavesim_engine::observe::Step;
-use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{Effects, File};
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::isa;
+use wavesim_machine::exec::record::{self, Layout};
 use wavesim_machine::state::wave::M0;
 use wavesim_machine::state::{ClusterPlace, Wave};
 
@@ -48,25 +46,8 @@ const ROLES: &[(&str, Role)] = &[
     ("M0", Role::State),
 ];
 
-/// The records of the pseudocode.
-static RECORDS: LazyLock<Vec<Record>> = LazyLock::new(|| {
-    let loaded = isa::loaded();
-    let files = loaded.pcode.iter().filter(|file| loaded.sources.file(**file).text.contains("\nrecord "));
-    let items = files.flat_map(|file| parse_file(&loaded.sources, *file).0.items);
-    items.filter_map(|item| if let Item::Record(record) = item { Some(record) } else { None }).collect()
-});
-
-fn record(name: &str, arch: Arch) -> Option<&'static Record> {
-    RECORDS.iter().find(|record| {
-        let applies = |list: &[isa_spec::pcode::ast::Name]| {
-            list.is_empty() || list.iter().any(|a| a.text == arch.name())
-        };
-        record.name.text == name && applies(&record.archs)
-    })
-}
-
 /// The operands of an instruction that are descriptors.
-pub(super) type Descriptors = Vec<(Role, &'static Record)>;
+pub(super) type Descriptors = Vec<(Role, &'static Layout)>;
 
 /// Returns the descriptors that an instruction reads.
 pub(super) fn operands(program: &Program, at: usize) -> Option<Descriptors> {
@@ -74,14 +55,14 @@ pub(super) fn operands(program: &Program, at: usize) -> Option<Descriptors> {
     let line = LINES.iter().find(|line| line.patterns.iter().any(|pattern| matches(pattern, name)))?;
     let operand = |(role, name): &(&str, &str)| {
         let role = ROLES.iter().find(|known| known.0 == *role)?.1;
-        Some((role, record(name, program.arch)?))
+        Some((role, record::layout(program.arch, name)?))
     };
     line.operands.iter().map(operand).collect()
 }
 
 /// The values of an instruction's descriptors.
 struct Fields<'a> {
-    values: Vec<(&'static Record, [u32; 8])>,
+    values: Vec<(&'static Layout, [u32; 8])>,
     /// Whether the instruction loads from global memory to LDS.
     loads: bool,
     cluster: Option<&'a ClusterPlace>,
@@ -90,12 +71,14 @@ struct Fields<'a> {
 impl Fields<'_> {
     /// Returns a field's value; 0 if no descriptor has the field.
     fn get(&self, name: &str) -> u64 {
-        let field = |(record, words): &(&'static Record, [u32; 8])| {
-            let field = record.field(name)?;
-            let bit = |at: u16| words[usize::from(at / 32)] >> (at % 32) & 1;
-            Some((field.low..=field.high).rev().fold(0, |value, at| value << 1 | u64::from(bit(at))))
-        };
+        let field =
+            |(record, words): &(&'static Layout, [u32; 8])| Some(record.get(record.field(name)?, words));
         self.values.iter().find_map(field).unwrap_or(0)
+    }
+
+    /// Returns whether all bits of the first descriptor are 0.
+    fn is_zero(&self) -> bool {
+        self.values.first().is_some_and(|(_, words)| words.iter().all(|word| *word == 0))
     }
 
     fn is(&self, name: &str) -> bool {
@@ -199,6 +182,47 @@ static TENSOR: &[Rule] = &[
     }),
 ];
 
+fn selects_nothing(select: u64) -> Option<String> {
+    matches!(select, 2 | 3).then(|| "it selects neither a component nor a constant".to_string())
+}
+
+static IMAGE: &[Rule] = &[
+    rule("type", |d| match d.get("type") {
+        0 if d.is_zero() => Some("the descriptor is zero, so that loads return 0".to_string()),
+        1..=7 => Some("it is reserved".to_string()),
+        0 => Some("it is that of a buffer".to_string()),
+        14.. => Some("multisampled images are not simulated".to_string()),
+        _ => None,
+    }),
+    rule("format", |d| {
+        let known = format_bytes(d.get("format") as u32) != 0;
+        (!known && !d.is_zero()).then(|| "no texel has this format".to_string())
+    }),
+    rule("sw_mode", |d| d.is("sw_mode").then(|| "only the linear layout (0) is simulated".to_string())),
+    rule("compression_enable", |d| {
+        d.is("compression_enable").then(|| "compressed images are not simulated".to_string())
+    }),
+    rule("last_level", |d| {
+        let (base, last) = (d.get("base_level"), d.get("last_level"));
+        (last < base).then(|| format!("it is below base_level, which is {base}"))
+    }),
+    rule("last_level", |d| {
+        let (last, most) = (d.get("last_level"), d.get("max_mip"));
+        (last > most).then(|| format!("the image has no level above max_mip, which is {most}"))
+    }),
+    rule("base_array", |d| {
+        let layers = matches!(d.get("type"), 11..=13);
+        let (base, last) = (d.get("base_array"), d.get("depth"));
+        (layers && base > last).then(|| format!("the last layer, depth, is {last}"))
+    }),
+    rule("dst_sel_x", |d| selects_nothing(d.get("dst_sel_x"))),
+    rule("dst_sel_y", |d| selects_nothing(d.get("dst_sel_y"))),
+    rule("dst_sel_z", |d| selects_nothing(d.get("dst_sel_z"))),
+    rule("dst_sel_w", |d| selects_nothing(d.get("dst_sel_w"))),
+];
+
+static HIERARCHY: &[Rule] = &[rule("type", |d| (d.get("type") != 8).then(|| "it must be 8".to_string()))];
+
 static BUFFER: &[Rule] = &[rule("type", |d| must_be_zero(d.is("type")))];
 
 /// Outside of a cluster, these loads are ordinary ones.
@@ -232,6 +256,8 @@ pub(super) fn check(step: &Step<'_>, effects: &Effects, descriptors: &Descriptor
     let (rules, name) = match descriptors.first() {
         _ if tensor => (TENSOR, "tensor descriptor"),
         Some((Role::State, _)) => (MULTICAST, "multicast mask in M0"),
+        Some((_, record)) if record.name == "ImageDescriptor" => (IMAGE, "image descriptor"),
+        Some((_, record)) if record.name == "BvhDescriptor" => (HIERARCHY, "descriptor of a hierarchy"),
         _ => (BUFFER, "buffer descriptor"),
     };
     for rule in rules {
@@ -248,15 +274,18 @@ pub(super) fn check(step: &Step<'_>, effects: &Effects, descriptors: &Descriptor
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wavesim_isa::arch::Arch;
 
     #[test]
     fn every_field_is_one_of_a_record() {
-        for (rules, names) in [
-            (TENSOR, &["TensorGroup0", "TensorGroup1", "TensorGroup2"][..]),
-            (BUFFER, &["BufferDescriptor"][..]),
-            (MULTICAST, &["Multicast"][..]),
+        for (arch, rules, names) in [
+            (Arch::Cdna5, TENSOR, &["TensorGroup0", "TensorGroup1", "TensorGroup2"][..]),
+            (Arch::Cdna5, BUFFER, &["BufferDescriptor"][..]),
+            (Arch::Cdna5, MULTICAST, &["Multicast"][..]),
+            (Arch::Rdna3, IMAGE, &["ImageDescriptor"][..]),
+            (Arch::Rdna4, HIERARCHY, &["BvhDescriptor"][..]),
         ] {
-            let records: Vec<&Record> = names.iter().filter_map(|name| record(name, Arch::Cdna5)).collect();
+            let records: Vec<&Layout> = names.iter().filter_map(|name| record::layout(arch, name)).collect();
             assert_eq!(records.len(), names.len());
             for rule in rules {
                 assert!(records.iter().any(|record| record.field(rule.field).is_some()), "{}", rule.field);

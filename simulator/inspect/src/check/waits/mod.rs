@@ -27,7 +27,7 @@ use isa_spec::pcode::ir::Space;
 use wave::{Conflict, Wave};
 use wavesim_engine::observe::{Done, Step};
 use wavesim_isa::arch::facts::{CounterSet, Facts};
-use wavesim_machine::exec::effects::{Class, Effects, File};
+use wavesim_machine::exec::effects::{Class, Effects, File, Texture};
 use wavesim_machine::exec::program::Program;
 
 /// Maximum value of a counter: it has six bits, and the hardware stalls before it issues more.
@@ -360,7 +360,7 @@ impl Scoreboard {
 
 /// Returns the counters of an instruction's operation, and the order in which it returns.
 fn issue(counters: &CounterSet, effects: &Effects) -> Option<Issue> {
-    let CounterSet { load, store, lds, scalar, copies, tensor, cache_maintenance, .. } = *counters;
+    let CounterSet { load, store, lds, scalar, copies, tensor, textures, cache_maintenance, .. } = *counters;
     let calls = |bi| effects.calls.contains(&bi);
     let one = Counters::one;
     let in_lds = effects.memory.iter().any(|m| m.space == Space::Lds);
@@ -375,6 +375,10 @@ fn issue(counters: &CounterSet, effects: &Effects) -> Option<Issue> {
         Class::Vmem if calls(Control::Nop) => return None,
         Class::Vmem if in_lds && outside && tensor.is_some() && !uses_vgprs => (Order::Vector, one(tensor?)),
         Class::Vmem if in_lds && outside && copies.is_some() => (Order::Vector, one(copies?)),
+        Class::Vmem if effects.texture.is_some() && textures.is_some() => {
+            let [sample, bvh] = textures?;
+            (Order::Vector, one(if effects.texture == Some(Texture::Sample) { sample } else { bvh }))
+        }
         Class::Vmem | Class::Scratch => (Order::Vector, one(if effects.returns { load } else { store })),
         Class::Flat => {
             let first = if effects.returns { load } else { store };

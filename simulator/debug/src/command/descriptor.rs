@@ -1,0 +1,115 @@
+//! `print t# s[0:7]`: descriptors in SGPRs, with the fields of the pseudocode's records.
+
+use super::{CommandResult, Debugger};
+use isa_spec::arith::{block_format, buffer_format};
+use std::fmt::Write;
+use wavesim_machine::exec::record::{self, Layout};
+
+/// The names of descriptors in AMD's manuals, and their records.
+const KINDS: [(&str, &str); 4] =
+    [("t#", "ImageDescriptor"), ("s#", "Sampler"), ("v#", "BufferDescriptor"), ("bvh#", "BvhDescriptor")];
+
+impl Debugger<'_> {
+    /// Prints a descriptor if `what` is one: its kind and its registers. Returns whether it is.
+    pub(super) fn print_descriptor(&self, what: &str, out: &mut String) -> Result<bool, String> {
+        let Some((kind, registers)) = what.split_once(char::is_whitespace) else { return Ok(false) };
+        let kind = kind.to_ascii_lowercase();
+        let Some((_, name)) = KINDS.iter().find(|(own, _)| *own == kind) else { return Ok(false) };
+        let layout = record::layout(self.arch(), name)
+            .ok_or_else(|| format!("{} has no {kind}", self.arch().name()))?;
+        self.show_fields(layout, &kind, registers.trim(), out)?;
+        Ok(true)
+    }
+
+    fn show_fields(&self, layout: &Layout, kind: &str, registers: &str, out: &mut String) -> CommandResult {
+        let words = self.scalars(registers, layout.dwords())?;
+        let _ = writeln!(out, "{kind} {registers} ({})", layout.name);
+        let width = layout.fields.iter().map(|field| field.names[0].len()).max().unwrap_or(0);
+        for field in &layout.fields {
+            let value = layout.get(field, &words);
+            let name = &field.names[0];
+            let note = note(&layout.name, name, value);
+            let hex = if value > 9 { format!(" (0x{value:x})") } else { String::new() };
+            let line = format!("  {name:width$}  {value}{hex}{note}");
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+        Ok(())
+    }
+
+    /// The values of SGPRs, given as `s[8:15]` or by the first one, `s8`.
+    fn scalars(&self, registers: &str, most: usize) -> Result<Vec<u32>, String> {
+        let wrong = || format!("expected scalar registers, such as s[0:{}], not `{registers}`", most - 1);
+        let rest = registers.strip_prefix('s').ok_or_else(wrong)?;
+        let (first, count) = match rest.strip_prefix('[').and_then(|range| range.strip_suffix(']')) {
+            Some(range) => {
+                let (first, last) = range.split_once(':').ok_or_else(wrong)?;
+                let parse = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
+                let (first, last) = (parse(first)?, parse(last)?);
+                (first, (last + 1).checked_sub(first).ok_or_else(wrong)?)
+            }
+            None => (rest.parse().map_err(|_| wrong())?, most),
+        };
+        // Image descriptors may have only their first half.
+        if count > most || count < 4.min(most) {
+            return Err(format!("a descriptor of {most} registers, not {count}"));
+        }
+        let wave = self.timeline.wave(self.focus.wave);
+        (first..first + count).map(|at| wave.sgprs.get(at).copied().ok_or_else(wrong)).collect()
+    }
+}
+
+/// What the value of a field stands for.
+fn note(record: &str, field: &str, value: u64) -> String {
+    let one_of = |names: &[&str]| names.get(value as usize).copied().unwrap_or("reserved").to_string();
+    let text = match (record, field) {
+        ("ImageDescriptor", "base") | ("BvhDescriptor", "base") => format!("address 0x{:x}", value << 8),
+        ("ImageDescriptor", "width" | "height") => format!("{} texels", value + 1),
+        ("ImageDescriptor", "max_mip") => format!("{} levels", value + 1),
+        ("ImageDescriptor", "format") => {
+            let texel = buffer_format::by_number(value as u32).map(|format| format.name);
+            texel.or(block_format::name(value as u32)).unwrap_or("not supported").to_string()
+        }
+        ("ImageDescriptor", "type") => match value {
+            8..=15 => ["1d", "2d", "3d", "cube", "1d array", "2d array", "2d msaa", "2d msaa array"]
+                [value as usize - 8]
+                .to_string(),
+            0 => "buffer".to_string(),
+            _ => "reserved".to_string(),
+        },
+        (_, "dst_sel_x" | "dst_sel_y" | "dst_sel_z" | "dst_sel_w") => {
+            one_of(&["0", "1", "reserved", "reserved", "R", "G", "B", "A"])
+        }
+        ("ImageDescriptor", "sw_mode") if value == 0 => "linear".to_string(),
+        ("Sampler", "clamp_x" | "clamp_y" | "clamp_z") => one_of(&[
+            "wrap",
+            "mirror",
+            "clamp to the last texel",
+            "mirror once, then the last texel",
+            "clamp to half of the border",
+            "mirror once, then half of the border",
+            "border",
+            "mirror once, then the border",
+        ]),
+        ("Sampler", "xy_mag_filter" | "xy_min_filter") => {
+            one_of(&["point", "bilinear", "anisotropic point", "anisotropic linear"])
+        }
+        ("Sampler", "z_filter" | "mip_filter") => one_of(&["none", "point", "linear"]),
+        ("Sampler", "filter_mode") => one_of(&["blend", "minimum", "maximum"]),
+        ("Sampler", "min_lod" | "max_lod") => format!("{}", value as f32 / 256.0),
+        ("Sampler", "depth_compare_func") => one_of(&[
+            "never",
+            "less",
+            "equal",
+            "less or equal",
+            "greater",
+            "not equal",
+            "greater or equal",
+            "always",
+        ]),
+        ("Sampler", "border_color_type") => {
+            one_of(&["transparent black", "opaque black", "opaque white", "register"])
+        }
+        _ => return String::new(),
+    };
+    format!("  {text}")
+}

@@ -1,0 +1,88 @@
+//! Descriptors of images and samplers, for those who build them: the records of the pseudocode, filled from the types
+//! of [`wavesim_isa::image`].
+
+use crate::record::{self, FieldError};
+use wavesim_isa::arch::Arch;
+pub use wavesim_isa::image::*;
+
+/// The reason why an image has no descriptor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// The image has no layout.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// A number is too large for its field.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// The address is not a multiple of 256.
+    #[error("images are aligned to 256 bytes: 0x{0:x} is not")]
+    Alignment(u64),
+}
+
+/// The descriptor (T#) of the image at a global address.
+///
+/// # Errors
+/// The architecture has no images, or a size is too large for its field.
+pub fn descriptor(image: &Image, arch: Arch, address: u64) -> Result<[u32; 8], ImageError> {
+    let layout = record::layout(arch, "ImageDescriptor").ok_or(LayoutError::NoImages(arch.name()))?;
+    image.levels(arch)?;
+    if !address.is_multiple_of(256) {
+        return Err(ImageError::Alignment(address));
+    }
+    let mut words = [0; 8];
+    let mut set = |name: &str, value: u64| layout.set(&mut words, name, value);
+    set("base", address >> 8)?;
+    set("format", image.format as u64)?;
+    set("width", image.size[0] as u64 - 1)?;
+    set("height", image.size[1] as u64 - 1)?;
+    set("max_mip", image.levels as u64 - 1)?;
+    set("last_level", image.levels as u64 - 1)?;
+    set("type", image.dimension as u64)?;
+    for (name, from) in ["dst_sel_x", "dst_sel_y", "dst_sel_z", "dst_sel_w"].into_iter().zip(image.swizzle) {
+        let select = match from {
+            ZERO => 0,
+            ONE => 1,
+            component => 4 + component as u64,
+        };
+        set(name, select)?;
+    }
+    match image.dimension {
+        Dimension::D3 => set("depth", image.size[2] as u64 - 1)?,
+        Dimension::D1 | Dimension::D2 => {
+            if let Some(pitch) = image.pitch.filter(|pitch| *pitch > image.size[0]) {
+                let width = layout.field("depth").map_or(0, |field| field.width);
+                set("depth", (pitch as u64 - 1) & ((1 << width) - 1))?;
+                set("pitch_msb", (pitch as u64 - 1) >> width)?;
+            }
+        }
+        Dimension::Cube | Dimension::D1Array | Dimension::D2Array => set("depth", image.layers as u64 - 1)?,
+    }
+    Ok(words)
+}
+
+/// The descriptor (S#) of the sampler.
+///
+/// # Errors
+/// The architecture has no images.
+pub fn sampler_descriptor(sampler: &Sampler, arch: Arch) -> Result<[u32; 4], ImageError> {
+    let layout = record::layout(arch, "Sampler").ok_or(LayoutError::NoImages(arch.name()))?;
+    let mut words = [0; 4];
+    let mut set = |name: &str, value: u64| layout.set(&mut words, name, value);
+    for (name, wrap) in ["clamp_x", "clamp_y", "clamp_z"].into_iter().zip(sampler.wrap) {
+        set(name, wrap as u64)?;
+    }
+    set("force_unnormalized", sampler.unnormalized as u64)?;
+    set("trunc_coord", sampler.truncates as u64)?;
+    set("xy_mag_filter", (sampler.mag == Filter::Linear) as u64)?;
+    set("xy_min_filter", (sampler.min == Filter::Linear) as u64)?;
+    set("mip_filter", sampler.mip as u64)?;
+    set("depth_compare_func", sampler.compare as u64)?;
+    set("border_color_type", sampler.border as u64)?;
+    for (name, lod) in ["min_lod", "max_lod"].into_iter().zip(sampler.lod) {
+        let most = layout.field(name).map_or(0, |field| (1u64 << field.width) - 1);
+        set(name, ((lod.max(0.0) * 256.0) as u64).min(most))?;
+    }
+    let bias = (sampler.bias.clamp(-32.0, 31.996) * 256.0) as i64;
+    set("lod_bias", bias as u64 & 0x3fff)?;
+    Ok(words)
+}
