@@ -135,10 +135,13 @@ fn fixed_status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
 }
 
 /// Returns the result of S_GET_BARRIER_STATE. [26:24] is the number of named barriers in units of 4 where the kernel
-/// descriptor states it (CDNA5 manual).
+/// descriptor states it (CDNA5 manual). A barrier that the workgroup does not have, such as its own if it has one wave,
+/// has no members.
 pub fn barrier_state(arch: Arch, group: &Workgroup, barrier: i32) -> u32 {
-    let Some(index) = Workgroup::index(barrier) else { return 0 };
-    let state = group.barrier(index);
+    if Workgroup::index(barrier).is_none() {
+        return 0;
+    }
+    let state = group.own_index(barrier).map(|index| group.barrier(index)).unwrap_or_default();
     let valid = (state.members > 0) as u32;
     let named = if arch.facts().descriptor.named_barriers { group.named_barriers().div_ceil(4) } else { 0 };
     valid | (state.members & 0x7f) << 4 | (state.signals & 0x7f) << 16 | named << 24
@@ -160,6 +163,18 @@ mod tests {
         assert_eq!(is(Arch::Rdna3, 15), Some(HwReg::ShMemBases));
         assert_eq!(is(Arch::Rdna4, 15), None, "RDNA4 has a performance snapshot there");
         assert_eq!(is(Arch::Rdna4, 4), Some(HwReg::StatePriv));
+    }
+
+    #[test]
+    fn a_wave_by_itself_has_no_barrier() {
+        for arch in [Arch::Rdna4, Arch::Cdna5] {
+            let state = |waves| {
+                let mut group = Workgroup::new(waves);
+                group.set_named_barriers(0, true);
+                barrier_state(arch, &group, -1)
+            };
+            assert_eq!([state(1), state(2)], [0, 0x21], "{}", arch.name());
+        }
     }
 
     #[test]
