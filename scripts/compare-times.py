@@ -111,6 +111,7 @@ def main():
     parser.add_argument("--calibration", action="store_true", help="only kernels that may be used for calibration")
     parser.add_argument("--timeout", type=float, default=60, help="seconds of a point")
     parser.add_argument("--most-ms", type=float, default=1e9, help="skip points that take longer on the GPU")
+    parser.add_argument("--every", type=int, default=1, help="only every N-th size of a kernel")
     args = parser.parse_args()
     args.library = os.path.abspath(args.library)
     os.makedirs(args.programs, exist_ok=True)
@@ -121,7 +122,7 @@ def main():
         kernel, size, measured = row["kernel_name"], row["problem_size"], float(row["avg_ms"])
         counts[kernel] = counts.get(kernel, -1) + 1
         options = arguments(kernel, size, counts[kernel]) if kernel in chosen else None
-        if options is None or measured > args.most_ms:
+        if options is None or counts[kernel] % args.every != 0 or measured > args.most_ms:
             continue
         program = os.path.join(args.programs, PROGRAMS.get(kernel, kernel))
         start = time.time()

@@ -26,7 +26,7 @@ pub const VARIABLES: [(&str, &str); 20] = [
     ),
     (
         "WAVESIM_TIMING",
-        "a device (mi300a, rx7900xtx, …) or a file of costs (.toml): events and timers of HIP and OpenCL report predicted times of this device instead of the simulation's; a line on standard error says so",
+        "a device (mi300a, rx7900xtx, …) or a file of costs (.toml), and changed constants (mi300a,chip.clock=1900): events and timers of HIP and OpenCL report predicted times of this device instead of the simulation's; a line on standard error says so",
     ),
     (
         "WAVESIM_PROFILE",

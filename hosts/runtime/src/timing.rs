@@ -1,6 +1,7 @@
 //! Predicted times of launches and copies: `WAVESIM_TIMING`, and reports of launches: `WAVESIM_PROFILE`.
 
 use crate::{Error, clock, message};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use wavesim::fault::Fault;
@@ -10,6 +11,7 @@ use wavesim_cost::data::{self, CostError, DeviceCost};
 use wavesim_cost::model::{Effort, History, Region, copy_microseconds};
 use wavesim_cost::profile::{self, Costs};
 use wavesim_cost::report;
+use wavesim_cost::what_if::Changes;
 
 /// How launches are timed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,7 +33,8 @@ impl TimingSettings {
 ///
 /// # Errors
 /// The file is malformed, or there is no such device.
-pub fn open_device(name: &str) -> Result<DeviceCost, String> {
+pub fn open_device(text: &str) -> Result<DeviceCost, String> {
+    let name = text.split_once(',').map_or(text, |(name, _)| name);
     if name.ends_with(".toml") {
         let text = wavesim::files::read_text(name.as_ref()).map_err(|e| e.to_string())?;
         return DeviceCost::parse(name, &text).map_err(|e| e.to_string());
@@ -43,7 +46,15 @@ pub fn open_device(name: &str) -> Result<DeviceCost, String> {
 pub struct Timing {
     settings: TimingSettings,
     costs: Costs,
-    history: Mutex<History>,
+    state: Mutex<State>,
+}
+
+/// What earlier launches have left.
+#[derive(Default)]
+struct State {
+    history: History,
+    /// Launches by kernel.
+    launches: BTreeMap<String, u64>,
 }
 
 impl Timing {
@@ -67,7 +78,11 @@ impl Timing {
             };
             return Err(e.to_string());
         }
-        let costs = Costs::of(&device).map_err(|e| e.to_string())?;
+        let changes =
+            settings.device.as_deref().and_then(|text| Some(text.split_once(',')?.1)).unwrap_or_default();
+        let costs = Changes::parse(changes).and_then(|changes| {
+            Costs::of(&device).and_then(|costs| costs.changed(&changes)).map_err(|e| e.to_string())
+        })?;
         if settings.device.is_some() {
             clock::predict();
             static SAID: Once = Once::new();
@@ -78,11 +93,11 @@ impl Timing {
                 ));
             });
         }
-        Ok(Some(Timing { settings: settings.clone(), costs, history: Mutex::default() }))
+        Ok(Some(Timing { settings: settings.clone(), costs, state: Mutex::default() }))
     }
 
-    fn history(&self) -> MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs a launch, and advances the predicted clock. `kernel` names its report.
@@ -94,9 +109,15 @@ impl Timing {
         kernel: &str,
         number: u64,
     ) -> Result<(RunStats, Option<Box<Fault>>), Error> {
-        let effort = if self.settings.profile.is_some() { Effort::REPORT } else { Effort::TIME };
-        let mut history = self.history();
-        let launch = (&mut *history, clock::take_waited());
+        let mut state = self.state();
+        let state = &mut *state;
+        let launches = state.launches.entry(kernel.to_string()).or_default();
+        let effort = match self.settings.profile {
+            Some(_) => Effort::REPORT,
+            None => Effort::TIME.after(*launches),
+        };
+        *launches += 1;
+        let launch = (&mut state.history, clock::take_waited());
         let run = profile::run(dispatch, &prepared.memory, regions, &self.costs, &effort, launch);
         let (stats, result) = run.map_err(|e| Error::Timing(e.to_string()))?;
         let profile = match result {

@@ -2,6 +2,7 @@
 
 use crate::data::{ArchCost, UnitKind};
 use isa_spec::tables::EntryId;
+use std::collections::HashMap;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{self, Class, Effects, File};
 use wavesim_machine::exec::program::Program;
@@ -24,16 +25,20 @@ pub struct InstCost {
 /// Returns the effects and the costs of each instruction of a program.
 pub fn table(program: &Program, wave_size: u32, cost: &ArchCost) -> (Vec<Effects>, Vec<InstCost>) {
     let effects = effects::table(program, wave_size);
+    // Expressions are slow, and programs repeat instructions.
+    let mut known: HashMap<(&str, Class), InstCost> = HashMap::new();
+    let mut of_name = |name: &'static str, class: Class| {
+        known.entry((name, class)).or_insert_with(|| of_name(cost, name, class, wave_size)).clone()
+    };
     let of = |(index, e): (usize, &Effects)| {
         let inst = &program.insts[index];
         let table = program.arch.table();
-        let first = of_name(cost, inst.instruction(table).name, e.class, wave_size);
+        let first = of_name(inst.instruction(table).name, e.class);
         if inst.entry_y == EntryId::MAX {
             return first;
         }
         // Both halves of a dual instruction issue together.
-        let name = table.instructions[inst.instruction_y(table)].name;
-        let second = of_name(cost, name, e.class, wave_size);
+        let second = of_name(table.instructions[inst.instruction_y(table)].name, e.class);
         InstCost { busy: first.busy.max(second.busy), latency: first.latency.max(second.latency), ..first }
     };
     let costs = effects.iter().enumerate().map(of).collect();

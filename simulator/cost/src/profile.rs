@@ -7,7 +7,6 @@ use crate::roofline;
 use crate::what_if::Changes;
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats};
 use wavesim_loader::prepared::Prepared;
-use wavesim_machine::exec::effects::Class;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::Memory;
@@ -78,7 +77,7 @@ pub struct Profile {
     pub roofline: roofline::Position,
     /// The executed instructions in code order.
     pub rows: Vec<Row>,
-    /// Clocks that bank conflicts of LDS add, by instruction, are in `counts.passes` beyond the executions.
+    /// Lanes of a wave.
     pub lanes_of_wave: u32,
 }
 
@@ -121,7 +120,7 @@ pub fn run(
         (effort, first),
     );
     let rows = rows(program, &shape, &prediction, &costs.arch);
-    let roofline = roofline::position(program, &prediction, costs, shape.wave_size);
+    let roofline = roofline::position(program, &prediction, costs);
     let bound = bound(&prediction, &plan);
     let profile = Profile {
         costs: costs.clone(),
@@ -206,9 +205,4 @@ fn bound(p: &Prediction, plan: &LaunchPlan) -> Bound {
         name: what.to_string(),
         why: format!("waves wait for {name} for {part} of their time{occupancy}"),
     }
-}
-
-/// Returns whether an instruction belongs to memory, for tables.
-pub fn is_memory(class: Class) -> bool {
-    class.is_memory()
 }

@@ -77,7 +77,7 @@ fn shape(name: &str) -> Option<f64> {
 }
 
 /// Returns the position of a launch.
-pub fn position(program: &Program, p: &Prediction, costs: &Costs, wave_size: u32) -> Position {
+pub fn position(program: &Program, p: &Prediction, costs: &Costs) -> Position {
     let table = program.arch.table();
     let mut total = 0.0;
     for (index, counts) in p.counts.iter().enumerate().filter(|(_, c)| c.executed > 0) {
@@ -99,7 +99,6 @@ pub fn position(program: &Program, p: &Prediction, costs: &Costs, wave_size: u32
     let valu = costs.arch.classes.iter().find(|c| c.unit == UnitKind::Valu && c.name == "valu");
     let lanes_per_clock = costs.arch.issue.lanes.value() / valu.map_or(1.0, |c| c.busy.value()).max(1e-6);
     let simds = costs.arch.processor.simds.value() * costs.device.processors() as f64;
-    let _ = wave_size;
     Position {
         operations: total * p.scale,
         bytes,

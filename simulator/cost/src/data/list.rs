@@ -26,8 +26,11 @@ const DEVICES: [(&str, &str); 7] = [
     ("simulator/cost/data/devices/gfx1250.toml", include_str!("../../data/devices/gfx1250.toml")),
 ];
 
+/// Files of architectures and of devices.
+type Files = (Vec<(Arch, ArchCost)>, Vec<DeviceCost>);
+
 /// The parsed files. Tests parse each of them, so that an error is never met by users.
-static PARSED: LazyLock<Result<(Vec<(Arch, ArchCost)>, Vec<DeviceCost>), CostError>> = LazyLock::new(|| {
+static PARSED: LazyLock<Result<Files, CostError>> = LazyLock::new(|| {
     let arch = |(file, text): &(&str, &str)| {
         let cost = ArchCost::parse(file, text)?;
         Ok((cost.arch(), cost))
@@ -37,7 +40,7 @@ static PARSED: LazyLock<Result<(Vec<(Arch, ArchCost)>, Vec<DeviceCost>), CostErr
     Ok((archs, devices.collect::<Result<_, _>>()?))
 });
 
-fn parsed() -> Result<&'static (Vec<(Arch, ArchCost)>, Vec<DeviceCost>), CostError> {
+fn parsed() -> Result<&'static Files, CostError> {
     PARSED.as_ref().map_err(CostError::clone)
 }
 

@@ -33,7 +33,7 @@ pub struct Inst {
     pub busy: u64,
     /// Ticks until a dependent instruction.
     pub latency: u64,
-    /// Dense indices of the registers that it reads or writes.
+    /// Dense indices of the registers that it reads.
     pub uses: Vec<u16>,
     /// Dense indices of those that it writes.
     pub writes: Vec<u16>,
@@ -76,10 +76,7 @@ impl Code {
         let position = |counter: Counter| counters.iter().position(|c| *c == counter).map(|at| at as u8);
         let of = |(index, e): (usize, &Effects)| {
             let writes = class::registers(e, true);
-            let mut uses = class::registers(e, false);
-            uses.extend(&writes);
-            uses.sort_unstable();
-            uses.dedup();
+            let uses = class::registers(e, false);
             let memory = e.class.is_memory();
             let counted = scoreboard.issued(index);
             let calls = |bi| e.calls.contains(&bi);

@@ -28,6 +28,8 @@ pub struct Footprint {
     pub bytes: f64,
     /// The share of lines that a simulated processor uses first and that another processor of its die has loaded.
     pub loaded_by_others: f64,
+    /// The part of [`Footprint::bytes`] that a die uses.
+    pub part_of_die: f64,
     /// The share of lines that a die uses first and no other die has loaded.
     pub first_of_device: f64,
     regions: Vec<Region>,
@@ -94,6 +96,7 @@ impl Footprint {
         let bytes = device * line_bytes as f64;
         Footprint {
             bytes,
+            part_of_die: (die / device.max(1.0)).clamp(0.0, 1.0),
             loaded_by_others: 1.0 - scale.resident.max(1.0).powf(growth - 1.0),
             first_of_device: (device / (die * scale.dies).max(1.0)).clamp(0.0, 1.0),
             // The launch itself replaces lines before it reaches those of the last one.

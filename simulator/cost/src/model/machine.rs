@@ -235,8 +235,13 @@ impl<'a, 'r> Machine<'a, 'r> {
         let base = self.waves[index].ready;
         let mut time = base;
         let mut stall = Stall::None;
+        // Each reason counts for the time by which it is later than those before.
+        let mut parts = [0; Stall::NAMES.len()];
         let mut later = |at: u64, why: Stall| {
             if at > time {
+                if let Some(part) = why.index() {
+                    parts[part] += at - time;
+                }
                 (time, stall) = (at, why);
             }
         };
@@ -257,7 +262,9 @@ impl<'a, 'r> Machine<'a, 'r> {
         }
         // Results of arithmetic.
         let needed = inst.uses.iter().map(|r| wave.registers[usize::from(*r)]).max().unwrap_or(0);
-        later(needed, Stall::Dependency);
+        // A result must not arrive before an older one of the same register.
+        let before = inst.writes.iter().map(|r| wave.registers[usize::from(*r)]).max().unwrap_or(0);
+        later(needed.max(before.saturating_sub(inst.latency)), Stall::Dependency);
         // Counters.
         for (counter, left) in &inst.waits {
             let queue = &mut wave.outstanding[usize::from(*counter)];
@@ -297,6 +304,7 @@ impl<'a, 'r> Machine<'a, 'r> {
                 if record.lines > 0 {
                     let (start, completed, own) = self.access(index, &record, time);
                     if start > time {
+                        parts[Stall::Outstanding.index().unwrap_or(0)] += start - time;
                         (time, stall) = (start, Stall::Outstanding);
                     }
                     occupied = occupied.max(own);
@@ -332,7 +340,7 @@ impl<'a, 'r> Machine<'a, 'r> {
         counts.lines += u64::from(record.lines);
         counts.passes += u64::from(record.lds_passes);
         counts.memory += u64::from(record.lines > 0);
-        counts.add_stall(stall, time - base);
+        counts.stalls.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
         counts.issue += self.wave_interval;
         if time > base && self.timeline.len() < self.setup.timeline {
             self.timeline.push(Slice {

@@ -63,12 +63,28 @@ pub struct MemorySystem {
     channel_lines: u64,
     memory_latency: u64,
     memory_lines: u64,
+    shares: Shares,
     /// Lines touched before.
     seen: HashSet<u64>,
     footprint: Footprint,
     /// Lines outstanding, per processor: when each of the last ones returns.
     outstanding: Vec<Vec<u64>>,
     next: Vec<usize>,
+}
+
+/// The results of [`resident_share`], of which a launch needs few.
+#[derive(Default)]
+struct Shares(Vec<((f64, f64), f64)>);
+
+impl Shares {
+    fn of(&mut self, bytes: f64, capacity: f64) -> f64 {
+        if let Some((_, share)) = self.0.iter().find(|(key, _)| *key == (bytes, capacity)) {
+            return *share;
+        }
+        let share = resident_share(bytes, capacity);
+        self.0.push(((bytes, capacity), share));
+        share
+    }
 }
 
 /// How much of the device is simulated.
@@ -160,6 +176,7 @@ impl MemorySystem {
             channel_lines: (m.interleave.count() / line_bytes).max(1),
             memory_latency: ticks(m.latency.value()),
             memory_lines: 0,
+            shares: Shares::default(),
             seen: HashSet::default(),
             footprint,
             outstanding: vec![
@@ -261,7 +278,10 @@ impl MemorySystem {
                 level.hits += 1;
                 return (at + level.latency).max(entry.ready);
             }
-            if first_touch && fraction_of(number) < self.footprint.loaded_by_others {
+            // What another processor has loaded, or this die in an earlier launch.
+            let since = self.footprint.since_last_use(number * self.line_bytes) * self.footprint.part_of_die;
+            let warm = self.footprint.loaded_by_others.max(self.shares.of(since, level.capacity));
+            if first_touch && fraction_of(number) < warm {
                 level.hits += 1;
                 let ready = at + level.latency;
                 level.tags[0].insert(number, ready);
@@ -306,15 +326,15 @@ impl MemorySystem {
 
     /// Returns whether the cache of the device has a line. Its tags are not simulated, because other dies and other
     /// launches fill it: a line stays with the probability that follows from what is loaded until it is used again.
-    fn hits_last(&self, number: u64, first_touch: bool) -> bool {
+    fn hits_last(&mut self, number: u64, first_touch: bool) -> bool {
         let Some(level) = self.levels.last() else { return false };
         let share = match first_touch {
             true => {
-                let before =
-                    resident_share(self.footprint.since_last_use(number * self.line_bytes), level.capacity);
+                let since = self.footprint.since_last_use(number * self.line_bytes);
+                let before = self.shares.of(since, level.capacity);
                 1.0 - (1.0 - before) * self.footprint.first_of_device
             }
-            false => resident_share(self.footprint.bytes, level.capacity),
+            false => self.shares.of(self.footprint.bytes, level.capacity),
         };
         fraction_of(number ^ 0x5555) < share
     }
@@ -328,7 +348,7 @@ impl MemorySystem {
             let service = level.service(self.line_bytes);
             at = level.queues[0].take(at, service);
             // What fits stays there.
-            if fraction_of(number) < resident_share(self.footprint.bytes, level.capacity) {
+            if fraction_of(number) < self.shares.of(self.footprint.bytes, level.capacity) {
                 return;
             }
         }

@@ -42,6 +42,12 @@ impl Effort {
     pub const REPORT: Effort = Effort { instructions: 2_000_000, waves: 768, timeline: 20_000 };
     /// For a time alone.
     pub const TIME: Effort = Effort { instructions: 400_000, waves: 320, timeline: 0 };
+
+    /// Returns the effort for a kernel of which `launches` have been predicted before: later ones resemble them.
+    pub fn after(self, launches: u64) -> Effort {
+        let part = 1 << (launches / 2).min(2);
+        Effort { instructions: self.instructions / part, waves: self.waves / part, ..self }
+    }
 }
 
 /// What a launch consists of, and what of it is simulated.

@@ -1,5 +1,7 @@
 //! Tests of costs.
 
+mod mca;
 mod model;
+mod page;
 mod remarks;
 mod tables;

@@ -9,13 +9,13 @@ use wavesim_isa::arch::Arch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_loader::text_kernel::{self, Options};
 
-fn prepare(arch: Arch, header: &str, code: &str) -> Prepared {
+pub fn prepare(arch: Arch, header: &str, code: &str) -> Prepared {
     let text = format!("---\n{header}---\n{code}\n  s_endpgm\n");
     let options = Options { arch: Some(arch), ..Options::default() };
     text_kernel::prepare("k.rdna", &text, &options, 0).expect("a kernel")
 }
 
-fn profiled(prepared: &Prepared, changes: &str) -> Profile {
+pub fn profiled(prepared: &Prepared, changes: &str) -> Profile {
     let device = data::device_of(prepared.program.arch).expect("a device");
     let changes = Changes::parse(changes).expect("changes");
     let costs = Costs::of(device).and_then(|c| c.changed(&changes)).expect("costs");
