@@ -195,7 +195,13 @@ impl Routes {
             return found.clone();
         }
         let fields: Vec<&'static str> = sem.uses.fields.iter().copied().collect();
-        let route = self.learn(setup, width, false, &format!("operand {role:?}"), |wave| {
+        // Without FI, DPP reads lanes only if they are active.
+        let binding = wavesim_isa::operand::binding(setup.arch, inst.entry);
+        let lanes = binding.mods.dpp_ctrl.is_some() && binding.mods.fi.is_none();
+        if lanes && names_exec(setup, inst) {
+            return Err(Unsupported("EXEC as an operand of lanes".into()));
+        }
+        let route = self.learn(setup, width, lanes, &format!("operand {role:?}"), |wave| {
             reference::operand(setup.arch, inst, (sem.shape, &fields), second, wave, role, 0).or(Some(0))
         });
         self.sources.borrow_mut().insert(key, route.clone());
@@ -218,12 +224,7 @@ impl Routes {
         let value = ExprKind::OperandLane { role, lane: constant(0), index: constant(index) };
         let body = to_sgpr(value);
         let lanes = runs_lanes(reader);
-        let operands = wavesim_isa::operand::binding(setup.arch, reader.inst.entry);
-        let exec = |o: &Operand| {
-            let code = operands.value(reader.inst, o).map(|value| code(setup.arch, o, value));
-            matches!(code, Some(Code::Sgpr(n)) if [EXEC_LO, EXEC_HI].contains(&(n as usize)))
-        };
-        if lanes && operands.operands.iter().any(exec) {
+        if lanes && names_exec(setup, reader.inst) {
             return Err(Unsupported("EXEC as an operand of lanes".into()));
         }
         let route = self.learn(setup, 32, lanes, &format!("operand {role:?}"), |wave| {
@@ -320,6 +321,16 @@ impl Routes {
         }
         if after(&|at| noise(at, 0), value)? == expected { Ok(Rc::new(effect)) } else { Err(unknown()) }
     }
+}
+
+/// Returns whether EXEC is an operand.
+fn names_exec(setup: &Setup, inst: &Inst) -> bool {
+    let binding = wavesim_isa::operand::binding(setup.arch, inst.entry);
+    let exec = |o: &Operand| {
+        let code = binding.value(inst, o).map(|value| code(setup.arch, o, value));
+        matches!(code, Some(Code::Sgpr(n)) if [EXEC_LO, EXEC_HI].contains(&(n as usize)))
+    };
+    binding.operands.iter().any(exec)
 }
 
 fn runs_lanes(reader: Reader<'_>) -> bool {

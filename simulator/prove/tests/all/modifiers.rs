@@ -26,9 +26,11 @@ const SWAP: &str = "v_mov_b32_dpp v0, v1 quad_perm:[1,0,3,2] row_mask:0xf bank_m
 #[test]
 fn permutations() {
     let twice = format!("{SWAP}; {}", SWAP.replace("v0, v1", "v0, v0"));
-    equal(full(Arch::Rdna3, 32), [&twice, "v_mov_b32 v0, v1"], &[]);
-    // An inactive lane is read as 0.
-    different(Setup::new(Arch::Rdna3, 32), [&twice, "v_mov_b32 v0, v1"]);
+    for (arch, size) in [(Arch::Rdna3, 32), (Arch::Cdna3, 64)] {
+        equal(full(arch, size), [&twice, "v_mov_b32 v0, v1"], &[]);
+        // An inactive lane is read as 0.
+        different(Setup::new(arch, size), [&twice, "v_mov_b32 v0, v1"]);
+    }
     let ror = |n: u32| format!("v_mov_b32_dpp v0, v1 row_ror:{n} row_mask:0xf bank_mask:0xf");
     let again = format!("{}; {}", ror(5), ror(11).replace("v0, v1", "v0, v0"));
     equal(full(Arch::Rdna3, 32), [&again, "v_mov_b32 v0, v1"], &[]);
