@@ -17,7 +17,9 @@ pub mod state {
 
 /// Lowered code, its effects, and the runtime that executes it.
 pub mod exec {
-    pub use wavesim_program::{effects, hwreg, image, location, lower, overrides, program, record, validate};
+    pub use wavesim_program::{
+        effects, hwreg, image, issue, location, lower, overrides, program, record, validate,
+    };
     #[doc(hidden)]
     pub use wavesim_rt as rt;
     pub use wavesim_rt::{op, output, watch};

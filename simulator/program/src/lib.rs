@@ -9,6 +9,7 @@ pub mod effects;
 pub mod hwreg;
 pub mod image;
 pub mod isa;
+pub mod issue;
 pub mod location;
 pub mod lower;
 pub mod machine_ops;

@@ -1,11 +1,7 @@
 //! `waits`: uses of a register while an outstanding memory operation writes it. Each wave has a scoreboard.
 //!
-//! Every asynchronous operation is counted in one or two counters, as the manuals define (RDNA 3 and 3.5:
-//! VMCNT, VSCNT, LGKMCNT; CDNA: VMCNT, LGKMCNT; RDNA 4: LOADCNT, STORECNT, DSCNT, KMCNT). A wait for N
-//! returns when at most N operations of the counter are outstanding. If the operations return in order
-//! (vector memory, LDS), the oldest ones are then complete. If they do not (scalar memory), none counts as
-//! complete before N = 0. FLAT counts as vector memory and as LDS, and participates in both orders (as LLVM's
-//! waits assume). The registers of an outstanding operation may be neither read nor written.
+//! [`wavesim_machine::exec::issue`] has the counters, and what a wait shows. The registers of an outstanding
+//! operation may be neither read nor written.
 //!
 //! Sources of stores need no wait: from RDNA 1 on, the hardware holds them until they are read. The simulator
 //! itself completes operations at once. Without this check, a kernel that lacks a wait works in the simulator
@@ -15,32 +11,20 @@ mod counter;
 mod registers;
 mod wave;
 
-pub use counter::Counters;
 pub use counter::wait_instruction;
 pub use registers::{Registers, Summary};
 pub use wavesim_isa::arch::facts::Counter;
+pub use wavesim_machine::exec::issue::{Counters, MAX_OUTSTANDING};
 
 use super::kind::{CheckState, Setup};
 use super::report::Report;
 use isa_spec::pcode::builtins::Control;
-use isa_spec::pcode::ir::Space;
 use wave::{Conflict, Wave};
 use wavesim_engine::observe::{Done, Step};
-use wavesim_isa::arch::facts::{CounterSet, Facts};
-use wavesim_machine::exec::effects::{Class, Effects, File, Texture};
+use wavesim_isa::arch::facts::Facts;
+use wavesim_machine::exec::effects::Effects;
+use wavesim_machine::exec::issue::{Issue, Order};
 use wavesim_machine::exec::program::Program;
-
-/// Maximum value of a counter: it has six bits, and the hardware stalls before it issues more.
-pub const MAX_OUTSTANDING: usize = 64;
-
-/// The issue properties of a memory operation.
-#[derive(Clone, Copy)]
-struct Issue {
-    counters: Counters,
-    order: Order,
-    /// Whether the operation may access LDS.
-    lds: bool,
-}
 
 /// The hot part of an instruction's issue properties, kept in one struct because it is read at each
 /// execution.
@@ -53,17 +37,6 @@ struct InstSummary {
     touched: Summary,
     /// Summary of the registers that the issued operation writes.
     writes: Summary,
-}
-
-/// The order in which operations return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// In order with other vector memory operations.
-    Vector,
-    Lds,
-    /// In order with both of these: FLAT is counted twice.
-    Both,
-    Unordered,
 }
 
 #[derive(Clone, Copy)]
@@ -145,7 +118,7 @@ impl Scoreboard {
         let writes: Vec<Registers> = effects.iter().map(|e| Registers::written(e, facts)).collect();
         let summary = |((e, touched), writes): ((&Effects, &Registers), &Registers)| {
             let idle = e.calls.contains(&Control::WaitIdle);
-            let issue = issue(&facts.counters, e);
+            let issue = Issue::of(&facts.counters, e);
             InstSummary { issue, idle, touched: touched.summary(), writes: writes.summary() }
         };
         let summaries = effects.iter().zip(&touched).zip(&writes).map(summary).collect();
@@ -356,40 +329,4 @@ impl Scoreboard {
             last.access = Some(access);
         }
     }
-}
-
-/// Returns the counters of an instruction's operation, and the order in which it returns.
-fn issue(counters: &CounterSet, effects: &Effects) -> Option<Issue> {
-    let CounterSet { load, store, lds, scalar, copies, tensor, textures, cache_maintenance, .. } = *counters;
-    let calls = |bi| effects.calls.contains(&bi);
-    let one = Counters::one;
-    let in_lds = effects.memory.iter().any(|m| m.space == Space::Lds);
-    let outside = effects.memory.iter().any(|m| m.space != Space::Lds);
-    let uses_vgprs = effects.reads.iter().chain(&effects.writes).any(|used| used.file == File::Vgpr);
-    let (order, counters) = match effects.class {
-        Class::Vmem if cache_maintenance && calls(Control::WriteBackCaches) => (Order::Vector, one(store)),
-        Class::Vmem if cache_maintenance && calls(Control::InvalidateCaches) => (Order::Vector, one(load)),
-        // Uncounted elsewhere.
-        Class::Vmem if calls(Control::InvalidateCaches) => return None,
-        // Uncounted.
-        Class::Vmem if calls(Control::Nop) => return None,
-        Class::Vmem if in_lds && outside && tensor.is_some() && !uses_vgprs => (Order::Vector, one(tensor?)),
-        Class::Vmem if in_lds && outside && copies.is_some() => (Order::Vector, one(copies?)),
-        Class::Vmem if effects.texture.is_some() && textures.is_some() => {
-            let [sample, bvh] = textures?;
-            (Order::Vector, one(if effects.texture == Some(Texture::Sample) { sample } else { bvh }))
-        }
-        Class::Vmem | Class::Scratch => (Order::Vector, one(if effects.returns { load } else { store })),
-        Class::Flat => {
-            let first = if effects.returns { load } else { store };
-            (Order::Both, one(first).with(lds))
-        }
-        Class::Lds => (Order::Lds, one(lds)),
-        Class::Smem if effects.returns => (Order::Unordered, one(scalar)),
-        // Messages with a reply.
-        _ if calls(Control::SendMsgRtn) => (Order::Unordered, one(scalar)),
-        _ => return None,
-    };
-    let lds = effects.class == Class::Lds || effects.class == Class::Flat || effects.loads_to_lds();
-    Some(Issue { counters, order, lds })
 }

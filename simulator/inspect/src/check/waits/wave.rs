@@ -7,6 +7,7 @@ use super::{Counter, IssuedAccess, MAX_OUTSTANDING, Order, Pending, Summary};
 use std::collections::VecDeque;
 use wavesim_engine::observe::Step;
 use wavesim_machine::exec::effects::{Use, register_name};
+use wavesim_machine::exec::issue::{Counters, Outstanding, apply_wait};
 
 #[derive(Default)]
 pub(super) struct Wave {
@@ -34,6 +35,16 @@ pub(super) enum Conflict {
     Write,
     /// It writes the other half of the register, and merges the result into the register.
     OtherHalf,
+}
+
+impl Outstanding for Pending {
+    fn order(&self) -> Order {
+        self.order
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
 }
 
 impl Wave {
@@ -204,21 +215,7 @@ impl Wave {
             }
             return;
         } else {
-            // In each order, all but the youngest `n` operations have returned.
-            for order in [Order::Vector, Order::Lds] {
-                let of = |p: &Pending| {
-                    (p.order == order || p.order == Order::Both) && p.counters.contains(counter)
-                };
-                let total = self.pending.iter().filter(|p| of(p)).count();
-                let mut returned = total.saturating_sub(n);
-                for p in self.pending.iter_mut().filter(|p| of(p)) {
-                    if returned == 0 {
-                        break;
-                    }
-                    returned -= 1;
-                    p.counters.remove(counter);
-                }
-            }
+            apply_wait(&mut self.pending, counter, n);
         }
         self.retire(|_, p| p.counters.is_empty());
     }
