@@ -172,7 +172,7 @@ pub use wavesim_asm as asm;
 pub use wavesim_assembler as assembler;
 pub use wavesim_conform as conform;
 pub use wavesim_debug as debug;
-pub use wavesim_engine::sched;
+pub use wavesim_engine::{delayed, sched};
 pub use wavesim_explore as explore;
 pub use wavesim_files as files;
 pub use wavesim_inspect::{check, sharing};

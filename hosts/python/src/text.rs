@@ -17,7 +17,7 @@ use wavesim::loader::code_object;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel;
 use wavesim::sharing::{MAX_THREADS, Threads};
-use wavesim_runtime::{CodeCache, Engine, RunOptions, Target, parse_checks};
+use wavesim_runtime::{CodeCache, Engine, RunOptions, Settings, Target, parse_checks};
 
 /// An output: name, type, shape, contents.
 type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
@@ -87,6 +87,7 @@ pub fn run_text(
         checks: &checks,
         threads,
         engine: Engine::default(),
+        delays: Settings::from_env().map_err(error)?.delays,
         code_cache: &code_cache,
         max_instructions,
         cooperative: false,

@@ -12,12 +12,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim::check::{Check, Checker, Finding, Severity, Written};
+use wavesim::delayed;
 use wavesim::exec::observe::{Observer, Observers};
 use wavesim::fault::{Fault, FaultKind};
 use wavesim::loader::abi;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::request::{self, LaunchAddresses};
-use wavesim::sched::dispatch::{self, RunStats};
+use wavesim::sched::dispatch::{self, DispatchError, RunStats};
 use wavesim::sched::group::Pool;
 use wavesim::sharing::Threads;
 use wavesim::trace::Filter;
@@ -80,6 +81,8 @@ pub struct RunOptions<'a> {
     pub threads: Threads,
     /// The execution engine for launches with neither checks nor a trace.
     pub engine: Engine,
+    /// When memory operations of launches without checks take effect.
+    pub delays: delayed::Timing,
     /// Cache of compiled code.
     pub code_cache: &'a CodeCache,
     /// Number of wave-instructions after which the launch faults.
@@ -115,6 +118,7 @@ impl Kernel {
             checks: launch.checks.as_deref().unwrap_or(&settings.checks),
             threads: launch.threads.map_or(settings.threads, Threads::Fixed),
             engine: settings.engine,
+            delays: settings.delays,
             code_cache: &device.inner.code_cache,
             max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
             cooperative: launch.cooperative,
@@ -286,8 +290,13 @@ pub fn run(
         // What the launch writes is not recorded.
         lock(written).forget_all();
     }
+    // Checks follow accesses at the time of their issue.
+    let delays = if options.checks.is_empty() { options.delays } else { delayed::Timing::Immediate };
+    let model = delays.model(&prepared.program, prepared.shape.wave_size).map_err(DispatchError::from)?;
+    (dispatch.delayed, dispatch.poison) = (model.as_ref(), delays.poison());
     if options.checks.is_empty() && trace.is_none() {
-        let code = options.code_cache.get_or_compile(options.engine, &prepared.program)?;
+        let engine = if model.is_some() { Engine::Interpreter } else { options.engine };
+        let code = options.code_cache.get_or_compile(engine, &prepared.program)?;
         dispatch.compiled = code.as_ref().map(|code| code as _);
         if let Some((timing, regions)) = options.timing {
             let kernel = file_name(options.kernel);

@@ -156,6 +156,7 @@ impl Device {
             checks: &settings.checks,
             threads: launch.threads,
             engine: settings.engine,
+            delays: settings.delays,
             code_cache: &self.inner.code_cache,
             max_instructions: launch.max_instructions,
             cooperative: false,

@@ -6,6 +6,7 @@ use crate::{Engine, message};
 use std::path::PathBuf;
 use std::sync::Once;
 use wavesim::check::Check;
+use wavesim::delayed;
 use wavesim::sharing::{Threads, WrongThreads};
 
 /// The name and the description of each variable, for documentation and help output.
@@ -58,7 +59,7 @@ pub const VARIABLES: [(&str, &str); 20] = [
     ),
     (
         "WAVESIM_MEMORY",
-        "size of the memory of the device that HIP and OpenCL programs see, in bytes or with K, M, G or T (default 16G); the host allocates the pages that are used",
+        "size of the memory of the device that HIP and OpenCL programs see, in bytes or with K, M, G or T (default 16G); the host allocates the pages that are used. After a comma, or alone: delayed or delayed:SEED for memory operations that take effect at random times before the wait that demands them (24G,delayed:7); checked launches have immediate memory",
     ),
     (
         "WAVESIM_CACHE",
@@ -126,6 +127,8 @@ pub struct Settings {
     pub memory: u64,
     /// How launches are timed.
     pub timing: TimingSettings,
+    /// When memory operations take effect.
+    pub delays: delayed::Timing,
 }
 
 impl Default for Settings {
@@ -144,6 +147,7 @@ impl Default for Settings {
             report: None,
             memory: MEMORY_BYTES,
             timing: TimingSettings::default(),
+            delays: delayed::Timing::Immediate,
         }
     }
 }
@@ -225,12 +229,18 @@ impl Settings {
             settings.max_instructions = n;
         }
         if let Some(value) = given("WAVESIM_MEMORY") {
-            let reason = || "not a size such as 512M, 16G or a number of bytes".to_string();
-            settings.memory = bytes(value.trim()).ok_or_else(|| SettingError {
-                variable: "WAVESIM_MEMORY",
-                value: value.clone(),
-                reason: reason(),
-            })?;
+            for part in value.split(',').map(str::trim) {
+                if let Ok(timing) = part.parse() {
+                    settings.delays = timing;
+                    continue;
+                }
+                settings.memory = bytes(part).ok_or_else(|| SettingError {
+                    variable: "WAVESIM_MEMORY",
+                    value: value.clone(),
+                    reason: "not a size such as 512M, 16G or a number of bytes, nor delayed or delayed:SEED"
+                        .to_string(),
+                })?;
+            }
         }
         if let Some(value) = given("WAVESIM_ERROR_EXITCODE") {
             settings.error_exit_code = value.trim().parse().map_err(|_| SettingError {
@@ -348,6 +358,10 @@ mod tests {
         for (text, size) in [("24G", 24 << 30), ("512m", 512 << 20), ("1T", 1 << 40), ("4096", 4096)] {
             assert_eq!(read(&[("WAVESIM_MEMORY", text)]).unwrap().memory, size);
         }
+        let both = read(&[("WAVESIM_MEMORY", "24G, delayed:7")]).unwrap();
+        assert_eq!((both.memory, both.delays), (24 << 30, delayed::Timing::Delayed(7)));
+        let alone = read(&[("WAVESIM_MEMORY", "delayed")]).unwrap();
+        assert_eq!((alone.memory, alone.delays), (MEMORY_BYTES, delayed::Timing::Delayed(1)));
         let two = read(&[("WAVESIM_CHECK", "race, mem"), ("WAVESIM_MAX_INSTRUCTIONS", "77")]).unwrap();
         assert_eq!((two.checks, two.max_instructions), (vec![Check::Race, Check::Mem], 77));
         let more = read(&[("WAVESIM_CHECK", "all,lanes,mem")]).unwrap();
@@ -386,7 +400,7 @@ mod tests {
         assert!(read(&[("WAVESIM_MAX_INSTRUCTIONS", "0")]).is_err());
         assert_eq!(
             read(&[("WAVESIM_MEMORY", "16 GB")]).unwrap_err(),
-            "WAVESIM_MEMORY=16 GB: not a size such as 512M, 16G or a number of bytes"
+            "WAVESIM_MEMORY=16 GB: not a size such as 512M, 16G or a number of bytes, nor delayed or delayed:SEED"
         );
         assert!(
             ["0", "G", "99999999999T", "ß"].iter().all(|text| read(&[("WAVESIM_MEMORY", text)]).is_err())

@@ -95,6 +95,14 @@ impl Observer for Recorder<'_> {
         self.inner.after(step, done);
     }
 
+    fn performed(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        self.pages.mark(done.accesses);
+        if let Some(accesses) = &mut self.accesses {
+            accesses.extend_from_slice(done.accesses);
+        }
+        self.inner.performed(step, done);
+    }
+
     fn group_ended(&mut self, workgroup: [u32; 3]) {
         self.inner.group_ended(workgroup);
     }

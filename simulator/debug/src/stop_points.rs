@@ -158,6 +158,17 @@ pub(super) struct StopObserver<'o> {
     pub accesses: Option<&'o mut Vec<Access>>,
 }
 
+impl StopObserver<'_> {
+    /// Records accesses, and stops after those that are watched.
+    fn accessed_memory(&mut self, list: &[Access]) {
+        self.pages.mark(list);
+        if let Some(accesses) = &mut self.accesses {
+            accesses.extend_from_slice(list);
+        }
+        self.reached |= list.iter().any(|access| self.stop_points.watches(access));
+    }
+}
+
 impl Observer for StopObserver<'_> {
     fn skip(&mut self, step: &Step<'_>) -> Skip {
         if self.reached {
@@ -181,12 +192,14 @@ impl Observer for StopObserver<'_> {
     }
 
     fn after(&mut self, _step: &Step<'_>, done: &Done<'_>) {
-        self.pages.mark(done.accesses);
         if let Some(accesses) = &mut self.accesses {
             accesses.clear();
-            accesses.extend_from_slice(done.accesses);
         }
-        self.reached |= done.accesses.iter().any(|a| self.stop_points.watches(a));
+        self.accessed_memory(done.accesses);
+    }
+
+    fn performed(&mut self, _step: &Step<'_>, done: &Done<'_>) {
+        self.accessed_memory(done.accesses);
     }
 
     fn keeps_going(&self) -> bool {

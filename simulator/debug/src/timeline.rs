@@ -184,6 +184,9 @@ impl<'a> Timeline<'a> {
     /// # Errors
     /// The launch cannot run.
     pub fn check(&mut self, chosen: &[Check]) -> Result<(), DispatchError> {
+        if self.dispatch.delayed.is_some() && !chosen.is_empty() {
+            return Err(DispatchError::DelayedChecks);
+        }
         self.truncate();
         self.checks = match chosen {
             [] => None,

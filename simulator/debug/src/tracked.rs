@@ -113,6 +113,10 @@ impl Observer for Tracker<'_> {
         self.inner.after(step, done);
     }
 
+    fn performed(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        self.inner.performed(step, done);
+    }
+
     fn group_ended(&mut self, workgroup: [u32; 3]) {
         self.inner.group_ended(workgroup);
     }

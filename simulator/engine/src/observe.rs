@@ -2,9 +2,9 @@
 //! before and after each. It has a loop of its own, so that the plain loop ([`crate::interp::run`]) pays
 //! nothing for observers.
 
-use crate::faults::{fault_without_handler, take_event};
+use crate::execute::execute;
+use crate::faults::fault_without_handler;
 use crate::handlers::{self, HANDLERS};
-use crate::interp::evaluate;
 use isa_spec::pcode::builtins::Control;
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -49,6 +49,14 @@ pub struct Done<'s> {
     pub event: Option<&'s Event>,
     /// The instruction jumped.
     pub jumped: bool,
+}
+
+impl<'s> Done<'s> {
+    /// Returns the logged effects of an instruction.
+    #[inline(always)]
+    pub(crate) fn of(logs: &'s Logs, lds: &'s [u8], event: Option<&'s Event>, jumped: bool) -> Done<'s> {
+        Done { accesses: &logs.accesses, lds, calls: &logs.calls, replaced: &logs.replaced, event, jumped }
+    }
 }
 
 /// A run of instructions that the observer skips: [`Observer::before`] and [`Observer::after`] are not called
@@ -119,6 +127,10 @@ pub trait Observer {
     /// Called after an instruction that has run or faulted, but not for one that `before` rejected.
     fn after(&mut self, _step: &Step<'_>, _done: &Done<'_>) {}
 
+    /// Called after a delayed memory operation, issued by the instruction of `step`, has accessed memory. `step.wave`
+    /// has the registers of the time of issue.
+    fn performed(&mut self, _step: &Step<'_>, _done: &Done<'_>) {}
+
     /// The workgroup is suspended while others run.
     fn group_parked(&mut self, _workgroup: [u32; 3]) {}
 
@@ -187,6 +199,10 @@ impl Observer for Observers<'_> {
         self.0.iter_mut().for_each(|o| o.after(step, done));
     }
 
+    fn performed(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        self.0.iter_mut().for_each(|o| o.performed(step, done));
+    }
+
     fn group_parked(&mut self, workgroup: [u32; 3]) {
         self.0.iter_mut().for_each(|o| o.group_parked(workgroup));
     }
@@ -205,7 +221,7 @@ impl Observer for Observers<'_> {
 }
 
 /// The empty global memory that handlers get, because accesses go through [`Watch`].
-static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
+pub(crate) static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
 
 /// Runs operations from `Cx::op` up to instruction `end`, stopping early at one that does not continue with
 /// the next. `Cx::op` is then the next operation, or the one that stopped.
@@ -345,16 +361,13 @@ static NOTHING: LazyLock<Replaced> = LazyLock::new(Replaced::default);
 
 /// Returns the effects of the instruction that has just run.
 #[inline(always)]
-fn done<'s>(watch: &'s Option<&mut Watch<'_>>, event: Option<&'s Event>, jumped: bool) -> Done<'s> {
+pub(crate) fn done<'s>(
+    watch: &'s Option<&mut Watch<'_>>,
+    event: Option<&'s Event>,
+    jumped: bool,
+) -> Done<'s> {
     match watch {
-        Some(watch) => Done {
-            accesses: &watch.logs.accesses,
-            lds: watch.lds,
-            calls: &watch.logs.calls,
-            replaced: &watch.logs.replaced,
-            event,
-            jumped,
-        },
+        Some(watch) => Done::of(watch.logs, watch.lds, event, jumped),
         None => Done { accesses: &[], lds: &[], calls: &[], replaced: &NOTHING, event, jumped },
     }
 }
@@ -426,33 +439,7 @@ fn turn<'a, O: Observer + ?Sized>(
         }
         *executed += 1;
         cx.instructions += 1;
-        let mut next = pc + program.insts[index].size as u64;
-        let mut event = None;
-        loop {
-            let op = cx.op;
-            // SAFETY: the operation belongs to the program of `cx`.
-            let flow = stopped.take().unwrap_or_else(|| unsafe { handlers::dispatch(cx, op) });
-            match flow {
-                Flow::NEXT | Flow::MODE => {}
-                Flow::JUMP => next = cx.jump,
-                flow => {
-                    let unknown = flow == Flow::UNKNOWN;
-                    let replaced = if unknown { evaluate(program, cx) } else { None };
-                    event = match replaced {
-                        Some(result) => {
-                            next = cx.wave.pc;
-                            result.err()
-                        }
-                        None => Some(take_event(cx, op, program)),
-                    };
-                    break;
-                }
-            }
-            if op.flags & Op::MORE == 0 {
-                break;
-            }
-            cx.op = program.op_after(op);
-        }
+        let (next, event) = execute(cx, program, index, stopped.take());
         let jumped = next != pc + program.insts[index].size as u64;
         // After a fault, the PC stays at the faulting instruction.
         cx.wave.pc = if matches!(event, Some(Event::Fault(_))) { pc } else { next };

@@ -111,7 +111,8 @@ impl Issue {
     /// Returns the counters of an instruction's operation, and the order in which it returns; `None` if the
     /// instruction issues no operation that is counted.
     pub fn of(counters: &CounterSet, effects: &Effects) -> Option<Issue> {
-        let CounterSet { load, store, lds, scalar, copies, tensor, textures, cache_maintenance, .. } = *counters;
+        let CounterSet { load, store, lds, scalar, copies, tensor, textures, cache_maintenance, .. } =
+            *counters;
         let calls = |bi| effects.calls.contains(&bi);
         let one = Counters::one;
         let in_lds = effects.memory.iter().any(|m| m.space == Space::Lds);

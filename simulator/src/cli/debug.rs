@@ -2,6 +2,7 @@
 
 use super::check::{Checks, parse_checks};
 use super::input::InputArgs;
+use super::memory::MemoryArgs;
 use super::{FAILED, INTERRUPTED, OK, prompt};
 use anyhow::Context as _;
 use clap::Parser as _;
@@ -30,6 +31,8 @@ pub struct DebugArgs {
     /// Exit after these commands, with 1 if one of them failed
     #[arg(long)]
     pub batch: bool,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     #[command(flatten)]
     pub checks: ChecksArgs,
 }
@@ -195,7 +198,12 @@ fn run_program(args: &ProgramArgs, program: &[OsString]) -> anyhow::Result<u8> {
 pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let prepared = args.checks.prepare(&args.input)?;
     super::progress::catch_interrupts();
-    let dispatch = args.input.dispatch(&prepared)?;
+    let model = args.memory.model(&prepared)?;
+    let mut dispatch = args.input.dispatch(&prepared)?;
+    args.memory.apply(&mut dispatch, model.as_ref());
+    if model.is_some() && !args.checks.checks.is_empty() {
+        anyhow::bail!("the checks need immediate memory; leave out --memory or --check");
+    }
     let mut timeline = Timeline::new(&prepared, &dispatch)?;
     args.checks.start(&mut timeline)?;
     let mut debugger = Debugger::new(timeline, command::ctrl_c);

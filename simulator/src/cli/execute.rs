@@ -1,6 +1,7 @@
 //! The common part of `run` and `launch`: execution of a kernel, and the report of its results.
 
 use super::engine::Engine;
+use super::memory::MemoryArgs;
 use super::observe::{self, ObserveArgs};
 use super::output::{self, emit};
 use super::schedule::WaveOrder;
@@ -35,6 +36,8 @@ pub struct Execution {
     /// The execution engine; observed runs (--trace, --stats, --profile-lines) always use the interpreter
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: Engine,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     /// Replace the semantics of the instructions that this file defines (slow: they are interpreted)
     #[arg(long, value_name = "FILE.pcode")]
     pub semantics: Option<PathBuf>,
@@ -109,6 +112,13 @@ impl Execution {
             (Some(_), Engine::Auto) => Engine::Jit,
             (_, engine) => engine,
         };
+        let model = self.memory.model(prepared)?;
+        if model.is_some() && engine == Engine::Jit {
+            bail!(
+                "--memory delayed is interpreted: compiled code accesses memory at once; leave out --engine jit"
+            );
+        }
+        let engine = if model.is_some() { Engine::Interpreter } else { engine };
         let code = engine.code(&prepared.program)?;
         #[cfg(feature = "jit")]
         let dump = self.dump_jit.as_deref().zip(code.as_ref());
@@ -119,6 +129,7 @@ impl Execution {
         self.schedule.apply(prepared, &mut dispatch)?;
         let sharing = || sharing(&prepared.program, prepared.shape.entry_pc);
         self.threads.apply(&mut dispatch, sharing);
+        self.memory.apply(&mut dispatch, model.as_ref());
         // A launch that no device accepts is bad input, not a fault of the kernel.
         dispatch.check()?;
         self.observe.check(&dispatch)?;

@@ -19,8 +19,8 @@ mod conform;
 mod connections;
 mod dap;
 mod debug;
-mod diff;
 mod device;
+mod diff;
 mod disasm;
 #[cfg(feature = "jit")]
 mod dump_jit;
@@ -34,6 +34,7 @@ mod launch;
 mod lint;
 #[cfg(feature = "lsp")]
 mod lsp;
+mod memory;
 mod mutate;
 mod observe;
 mod opencl;

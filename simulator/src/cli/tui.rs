@@ -3,6 +3,7 @@
 use super::OK;
 use super::debug::{ChecksArgs, LocalFiles};
 use super::input::InputArgs;
+use super::memory::MemoryArgs;
 use crate::tui::{self, app::App};
 use std::io::{IsTerminal, Write};
 use wavesim_debug::command::Debugger;
@@ -14,6 +15,8 @@ use wavesim_machine::exec::location::SourceFile;
 pub struct TuiArgs {
     #[command(flatten)]
     pub input: InputArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
     #[command(flatten)]
     pub checks: ChecksArgs,
 }
@@ -30,7 +33,12 @@ impl TuiArgs {
         body: impl FnOnce(&mut App<'_>) -> R,
     ) -> anyhow::Result<R> {
         let prepared = self.checks.prepare(&self.input)?;
-        let dispatch = self.input.dispatch(&prepared)?;
+        let model = self.memory.model(&prepared)?;
+        let mut dispatch = self.input.dispatch(&prepared)?;
+        self.memory.apply(&mut dispatch, model.as_ref());
+        if model.is_some() && !self.checks.checks.is_empty() {
+            anyhow::bail!("the checks need immediate memory; leave out --memory or --check");
+        }
         let mut timeline = Timeline::new(&prepared, &dispatch)?;
         self.checks.start(&mut timeline)?;
         let mut debugger = Debugger::new(timeline, interrupt);

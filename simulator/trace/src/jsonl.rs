@@ -3,7 +3,8 @@
 //! `{"step":N,"workgroup":[x,y,z],"wave":N,"pc":N,"line":N,"text":"…","exec":"hex","writes":{"s4":"hex","v[2:3]":[["hex","hex"],null,…]},
 //! "memory":[…]}`. `line` is absent without source. `exec` is the mask under which the instruction ran. An
 //! SGPR value is a hex string, or an array of them for several registers. A VGPR value is an array by lane,
-//! with `null` for inactive lanes.
+//! with `null` for inactive lanes. With delayed memory, an operation has a second line when it accesses memory, with
+//! `"performed":true`, its accesses and its results; those in the line of its issue are the registers' contents then.
 
 use super::Filter;
 use serde_json::{Map, Value, json};
@@ -120,5 +121,19 @@ impl<W: Write> Observer for Jsonl<W> {
             let line = self.line(step, done);
             self.error = writeln!(self.out, "{line}").err();
         }
+    }
+
+    fn performed(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        if self.error.is_some() || !self.filter.matches(step) {
+            return;
+        }
+        // Another instruction may be about to end.
+        let starts = self.effects[step.index].writes.iter().map(|w| w.start(step.wave)).collect();
+        let starts = std::mem::replace(&mut self.starts, starts);
+        let exec = std::mem::replace(&mut self.exec, step.wave.exec());
+        let mut line = self.line(step, done);
+        line["performed"] = json!(true);
+        self.error = writeln!(self.out, "{line}").err();
+        (self.starts, self.exec) = (starts, exec);
     }
 }

@@ -282,4 +282,9 @@ impl Observer for Stats {
             self.count_traffic(class, &accesses);
         }
     }
+
+    fn performed(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        let accesses: Vec<Access> = done.accesses.iter().flat_map(|a| a.each()).collect();
+        self.count_traffic(self.effects[step.index].class, &accesses);
+    }
 }

@@ -11,6 +11,7 @@ mod commands;
 mod compiled;
 mod counting;
 mod decimal_numbers;
+mod delayed;
 mod dependencies;
 mod disassembly;
 mod docs;

@@ -11,6 +11,7 @@ use super::round::Round;
 pub use super::slot::{Slot, Status};
 use super::slot::{apply_event, is_ready, park};
 use super::start::{InitialRegisters, start};
+use crate::delayed::{self, Outstanding, Queue};
 use crate::float_control::DefaultFloatControl;
 use crate::interp;
 use crate::observe::{self, Done, NoObserver, Observer, Step};
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
-use wavesim_machine::exec::watch::{Access, Place};
+use wavesim_machine::exec::watch::{Access, Logs, Place};
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::Workgroup;
@@ -74,6 +75,8 @@ pub struct RunningGroup<'a> {
     pub executed: u64,
     /// Number of turns for which compiled code was considered.
     turns: u32,
+    /// Outstanding operations, with delayed memory.
+    delayed: Option<delayed::State>,
 }
 
 impl<'a> RunningGroup<'a> {
@@ -100,6 +103,7 @@ impl<'a> RunningGroup<'a> {
             allowance: 0,
             executed: 0,
             turns: 0,
+            delayed: dispatch.delayed.map(|_| delayed::State::new(waves, lanes)),
         }
     }
 
@@ -120,8 +124,16 @@ impl<'a> RunningGroup<'a> {
         if let Some(place) = cluster {
             self.shared.set_cluster(place);
         }
-        zero(&mut self.lds);
-        clear_scratch(&mut self.scratch);
+        match self.dispatch.poison {
+            None => {
+                zero(&mut self.lds);
+                clear_scratch(&mut self.scratch);
+            }
+            Some(poison) => poison.fill(id, &mut self.lds, &mut self.scratch),
+        }
+        if let (Some(state), Some(model)) = (&mut self.delayed, self.dispatch.delayed) {
+            state.start(model.delays, id);
+        }
         for (index, slot) in self.slots.iter_mut().enumerate() {
             slot.status = Status::Running;
             start(self.dispatch, &self.initial, &mut slot.wave, id, cluster.as_ref(), index as u32);
@@ -193,7 +205,7 @@ impl<'a> RunningGroup<'a> {
                 }
                 let before = self.executed;
                 let result = match &mut observer {
-                    None if wanted == TURN => {
+                    None if wanted == TURN && self.delayed.is_none() => {
                         self.advance_round(&mut turn, granted, &mut slice_end, followers)
                     }
                     None => self.advance(at, granted),
@@ -260,6 +272,9 @@ impl<'a> RunningGroup<'a> {
 
     /// Runs a ready wave for at most `instructions`.
     pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
+        if self.delayed.is_some() {
+            return self.advance_delayed::<NoObserver>(at, instructions, None);
+        }
         let (program, compiled) = (self.dispatch.program, self.compiled());
         let (slot, mut context, executed) = self.split(at);
         let (wave, no_others) = (&mut slot.wave, &mut interp::SingleWave);
@@ -283,6 +298,7 @@ impl<'a> RunningGroup<'a> {
         let (program, compiled) = (self.dispatch.program, self.compiled());
         // While there is no code, hotness is counted in some turns only, which must be short.
         let follows = self.dispatch.compiled.is_none_or(|code| code.is_ready())
+            && self.dispatch.poison.is_none()
             && self.scratch.len() <= MAX_ZEROED_IN_PLACE;
         let succession = followers.filter(|_| follows).map(|followers| Succession {
             dispatch: self.dispatch,
@@ -333,10 +349,101 @@ impl<'a> RunningGroup<'a> {
         observer: &mut O,
     ) -> Result<(), Box<Fault>> {
         let _float_control = DefaultFloatControl::set();
+        if self.delayed.is_some() {
+            return self.advance_delayed(at, instructions, Some(observer));
+        }
         let program = self.dispatch.program;
         let (slot, mut context, executed) = self.split(at);
         let result = observe::run(program, &mut slot.wave, &mut context, instructions, executed, observer);
         self.apply_result(at, result)
+    }
+
+    /// As [`RunningGroup::advance`], with delayed memory.
+    fn advance_delayed<O: Observer + ?Sized>(
+        &mut self,
+        at: usize,
+        instructions: u64,
+        observer: Option<&mut O>,
+    ) -> Result<(), Box<Fault>> {
+        let Some(group) = self.split_delayed() else { return Ok(()) };
+        match delayed::run(group, at, instructions, observer) {
+            Ok(()) => Ok(()),
+            Err(delayed::Stop::Event(event)) => self.apply_result(at, Err(event)),
+            Err(delayed::Stop::Operation(failed)) => Err(self.fault(failed.wave, failed.pc, failed.event)),
+        }
+    }
+
+    /// Returns what the run of a wave with delayed memory needs; `None` with immediate memory.
+    fn split_delayed(&mut self) -> Option<delayed::Group<'_>> {
+        let delayed::State { queues, shadow } = self.delayed.as_mut()?;
+        Some(delayed::Group {
+            program: self.dispatch.program,
+            model: self.dispatch.delayed?,
+            memory: self.memory,
+            slots: &mut self.slots,
+            queues,
+            shadow,
+            shared: &mut self.shared,
+            lds: &mut self.lds,
+            scratch: &mut self.scratch,
+            wave_scratch: wave_scratch(self.dispatch),
+            scratch_stride: self.dispatch.shape.scratch_bytes,
+            cancel: self.dispatch.cancel,
+            executed: &mut self.executed,
+        })
+    }
+
+    /// Returns the outstanding operations of a wave, oldest first; none with immediate memory.
+    pub fn outstanding(&self, at: usize) -> impl Iterator<Item = Outstanding> {
+        let queue = self.delayed.as_ref().and_then(|state| state.queues.get(at));
+        queue.into_iter().flat_map(Queue::outstanding)
+    }
+
+    /// Performs a wave's outstanding operation, given by its position among [`RunningGroup::outstanding`], and those
+    /// before it that must come first. Nothing happens if it has been performed.
+    ///
+    /// # Errors
+    /// The operation faults.
+    pub fn perform<O: Observer + ?Sized>(
+        &mut self,
+        at: usize,
+        operation: usize,
+        observer: Option<&mut O>,
+    ) -> Result<(), Box<Fault>> {
+        self.with_queue(at, observer, |queue, machine, shadow, wave, observer| {
+            queue.perform(operation, machine, shadow, wave, observer)
+        })
+    }
+
+    /// As [`RunningGroup::perform`], and writes the results to the wave's registers, after those of the operations that
+    /// return before it. Complete operations are then no longer outstanding.
+    ///
+    /// # Errors
+    /// An operation faults.
+    pub fn complete<O: Observer + ?Sized>(
+        &mut self,
+        at: usize,
+        operation: usize,
+        observer: Option<&mut O>,
+    ) -> Result<(), Box<Fault>> {
+        self.with_queue(at, observer, |queue, machine, shadow, wave, observer| {
+            queue.complete(operation, machine, shadow, wave, observer)?;
+            queue.retire();
+            Ok(())
+        })
+    }
+
+    fn with_queue<O: Observer + ?Sized>(
+        &mut self,
+        at: usize,
+        mut observer: Option<&mut O>,
+        f: impl delayed::OnQueue<O>,
+    ) -> Result<(), Box<Fault>> {
+        let _float_control = DefaultFloatControl::set();
+        let Some(mut group) = self.split_delayed() else { return Ok(()) };
+        let mut logs = Logs::default();
+        let result = delayed::with_queue(&mut group, at, &mut logs, &mut observer, f);
+        result.map_err(|failed| self.fault(failed.wave, failed.pc, failed.event))
     }
 
     /// Splits the workgroup into a wave, the context that it runs in, and the instruction counter.

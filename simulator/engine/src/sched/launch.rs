@@ -2,10 +2,12 @@
 
 use super::cancel::is_cancelled;
 use super::order::{GroupOrder, Schedule};
+use super::poison::Poison;
 use super::pool::Pool;
 use super::recorded::Recorded;
 use super::slot::MAX_ITEMS;
 use crate::compiled::Compiled;
+use crate::delayed::{DelayedMemory, NoCounters};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
@@ -45,6 +47,10 @@ pub struct Dispatch<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// Compiled code of the program for unobserved runs; `None` interprets it.
     pub compiled: Option<&'a (dyn Compiled + Sync)>,
+    /// Delays of memory operations, which are then interpreted; `None` for immediate memory.
+    pub delayed: Option<&'a DelayedMemory>,
+    /// What registers, LDS and scratch hold at the start of a workgroup; `None` for zeros.
+    pub poison: Option<Poison>,
 }
 
 /// What a run has done so far. The counts grow with each turn of a workgroup.
@@ -160,6 +166,10 @@ pub enum DispatchError {
     ClusterGrid { grid: [u32; 3], cluster: [u32; 3] },
     #[error("{bytes} bytes of scratch for each of {items} work-items: a workgroup has at most {MAX_SCRATCH}")]
     Scratch { bytes: u32, items: u32 },
+    #[error("the checks follow accesses at the time of their issue, and need immediate memory")]
+    DelayedChecks,
+    #[error(transparent)]
+    Delayed(#[from] NoCounters),
 }
 
 /// Upper bound of a workgroup's LDS on any architecture, in bytes; `Arch::lds_bytes` returns that of one.
@@ -195,6 +205,8 @@ impl<'a> Dispatch<'a> {
             pool: None,
             cancel: None,
             compiled: None,
+            delayed: None,
+            poison: None,
         }
     }
 }

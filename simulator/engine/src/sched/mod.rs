@@ -9,6 +9,7 @@ pub mod group;
 mod launch;
 pub(crate) mod next_ready;
 pub mod order;
+pub mod poison;
 mod pool;
 mod queue;
 pub mod recorded;

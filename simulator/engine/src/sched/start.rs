@@ -85,6 +85,12 @@ pub fn start(
     wave.mode = d.shape.init.mode;
     wave.set_accumulation(d.program.arch.facts().vgprs.accumulation);
     wave.set_vgpr_count(initial.vgprs);
+    if let Some(poison) = d.poison {
+        poison.fill_registers(d.program.arch, d.shape.registers.accumulation, wave);
+        for (first, values) in &d.shape.init.sgprs {
+            (*first as u32..NULL as u32).zip(values).for_each(|(code, value)| wave.set_sgpr(code, *value));
+        }
+    }
     initial.set_vgprs(wave, index);
     group_ids(&d.shape.init.layout, wave, workgroup, index);
     if let Some(place) = cluster {

@@ -1,0 +1,272 @@
+//! Delayed memory: memory operations take effect some time after their issue, as on hardware, and not at once.
+//!
+//! An operation goes through these steps, at times that [`Delays`] chooses between its issue and the wait that
+//! demands it:
+//!
+//! 1. It is *issued*: its sources are read, and never again.
+//! 2. It is *performed*: it accesses memory. Its handler runs on a shadow wave that has the registers of the time
+//!    of issue, so that no handler knows of delays.
+//! 3. It *returns*: its results are written to the wave's registers. Results return in the order that the
+//!    architecture defines ([`wavesim_machine::exec::issue`], which the check of missing waits uses, too).
+//!
+//! Operations of a wave are performed in any order, with these exceptions (LLVM AMDGPUUsage, *Memory Model*; the
+//! manuals' chapters on LDS): LDS operations are performed in order, and operations that access the same bytes
+//! are, unless one of them is a scalar load, or one copies between global memory and LDS and the other accesses
+//! that LDS. Those need a wait.
+//!
+//! A wait performs and returns the operations that it shows to be complete. So does the end of a wave for all of
+//! its operations. A program that has all waits that it needs computes what it computes with immediate memory.
+
+mod pending;
+mod queue;
+mod run;
+
+pub use queue::{Outstanding, Queue};
+pub(crate) use run::{Group, OnQueue, Stop, run, with_queue};
+
+use crate::execute::execute;
+use crate::handlers::HANDLERS;
+use crate::sched::order::splitmix64;
+use crate::sched::poison::Poison;
+use isa_spec::pcode::builtins::Control;
+use std::str::FromStr;
+use wavesim_isa::arch::facts::Counter;
+use wavesim_machine::exec::context::Context;
+use wavesim_machine::exec::effects::{self, Class, Effects, Relative, Use};
+use wavesim_machine::exec::issue::Issue;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::rt::Cx;
+use wavesim_machine::exec::watch::{Logs, Watch};
+use wavesim_machine::memory::Memory;
+use wavesim_machine::state::host::Avx2;
+use wavesim_machine::state::{Wave, Workgroup};
+
+/// When memory operations are performed and return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delays {
+    /// At random times, derived from this seed, the number of the wave, and the number of the operation: a quarter
+    /// at once, half of them only when a wait demands it.
+    Random(u64),
+    /// Only when a wait demands it, or [`RunningGroup::perform`](crate::sched::group::RunningGroup::perform) and
+    /// [`RunningGroup::complete`](crate::sched::group::RunningGroup::complete) are called.
+    Demanded,
+}
+
+/// Memory that is immediate or delayed, as parsed from `immediate`, `delayed` or `delayed:SEED`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Timing {
+    /// Memory operations take effect at once.
+    #[default]
+    Immediate,
+    /// At random times, which this seed determines: [`Delays::Random`].
+    Delayed(u64),
+}
+
+impl Timing {
+    /// Returns the delayed memory of a program, or `None` for immediate memory.
+    ///
+    /// # Errors
+    /// The architecture has no counters.
+    pub fn model(self, program: &Program, wave_size: u32) -> Result<Option<DelayedMemory>, NoCounters> {
+        match self {
+            Timing::Immediate => Ok(None),
+            Timing::Delayed(seed) => DelayedMemory::new(program, wave_size, Delays::Random(seed)).map(Some),
+        }
+    }
+
+    /// Returns the garbage that workgroups start with, unless told otherwise.
+    pub fn poison(self) -> Option<Poison> {
+        match self {
+            Timing::Immediate => None,
+            Timing::Delayed(seed) => Some(Poison(seed)),
+        }
+    }
+}
+
+impl FromStr for Timing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Timing, String> {
+        let seed = |seed: &str| seed.parse().map_err(|_| format!("the seed `{seed}` is not a number"));
+        match text.split_once(':') {
+            None if text == "immediate" => Ok(Timing::Immediate),
+            None if text == "delayed" => Ok(Timing::Delayed(1)),
+            Some(("delayed", text)) => seed(text).map(Timing::Delayed),
+            _ => Err(format!("`{text}` is not one of immediate, delayed and delayed:SEED")),
+        }
+    }
+}
+
+/// Why a program cannot run with delayed memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0} has no counters of outstanding memory operations, so nothing tells when a delayed one must be complete"
+)]
+pub struct NoCounters(&'static str);
+
+/// Delayed memory for a program: what each instruction issues or waits for.
+pub struct DelayedMemory {
+    /// When operations are performed and return.
+    pub delays: Delays,
+    insts: Vec<Inst>,
+    /// By instruction: whether it neither issues nor waits.
+    plain: Vec<bool>,
+}
+
+/// The outstanding operations of a workgroup.
+pub(crate) struct State {
+    /// By wave.
+    pub queues: Vec<Queue>,
+    /// The wave whose registers handlers of operations access. It has no state between operations.
+    pub shadow: Box<Wave>,
+}
+
+impl Clone for State {
+    fn clone(&self) -> State {
+        State { queues: self.queues.clone(), shadow: Box::new(Wave::new(self.shadow.size())) }
+    }
+}
+
+impl State {
+    /// Creates the state of a workgroup of `waves` waves.
+    pub fn new(waves: usize, wave_size: u32) -> State {
+        State { queues: vec![Queue::default(); waves], shadow: Box::new(Wave::new(wave_size)) }
+    }
+
+    /// Empties the queues for a workgroup that starts.
+    pub fn start(&mut self, delays: Delays, [x, y, z]: [u32; 3]) {
+        let Delays::Random(seed) = delays else {
+            return self.queues.iter_mut().for_each(|queue| queue.start(0));
+        };
+        let group = splitmix64(seed ^ u64::from(x) ^ u64::from(y) << 20 ^ u64::from(z) << 40);
+        for (wave, queue) in (0..).zip(&mut self.queues) {
+            queue.start(splitmix64(group.wrapping_add(wave)));
+        }
+    }
+}
+
+/// What an instruction means for outstanding operations.
+enum Inst {
+    /// It neither issues an operation nor waits for any.
+    Plain,
+    /// It waits until at most so many operations of these counters are outstanding.
+    Wait(Box<[(Counter, u32)]>),
+    /// As [`Inst::Wait`], for numbers that depend on the wave's state.
+    ComputedWait,
+    /// It waits for all operations.
+    WaitAll,
+    /// It accesses registers whose numbers depend on data, and runs after all outstanding operations.
+    Serial,
+    Operation(Box<Operation>),
+}
+
+/// An asynchronous operation.
+struct Operation {
+    issue: Issue,
+    path: Path,
+    reads: Vec<Use>,
+    writes: Vec<Use>,
+}
+
+/// The path that an operation takes to memory, which determines its order with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Path {
+    /// LDS instructions.
+    Lds,
+    /// Vector memory; `lds` for FLAT, which may access LDS.
+    Vector { lds: bool },
+    /// Scratch.
+    Scratch,
+    /// Copies between global memory and LDS.
+    Copy,
+    /// Scalar memory and messages.
+    Scalar,
+}
+
+impl DelayedMemory {
+    /// Analyses a program for waves of this size.
+    ///
+    /// # Errors
+    /// The architecture has no counters.
+    pub fn new(program: &Program, wave_size: u32, delays: Delays) -> Result<DelayedMemory, NoCounters> {
+        if program.arch.machine().is_some() {
+            return Err(NoCounters(program.arch.facts().title));
+        }
+        let effects = effects::table(program, wave_size);
+        let mut scratch = Wave::new(wave_size);
+        let of = |(index, effects): (usize, &Effects)| classify(program, index, effects, &mut scratch);
+        let insts: Vec<Inst> = effects.iter().enumerate().map(of).collect();
+        let plain = insts.iter().map(|inst| matches!(inst, Inst::Plain)).collect();
+        Ok(DelayedMemory { delays, insts, plain })
+    }
+
+    /// Returns whether an instruction neither issues an operation nor waits for any. Also true beyond the program,
+    /// where the interpreter raises a fault.
+    #[inline(always)]
+    fn is_plain(&self, index: usize) -> bool {
+        self.plain.get(index).is_none_or(|plain| *plain)
+    }
+}
+
+fn classify(program: &Program, index: usize, effects: &Effects, scratch: &mut Wave) -> Inst {
+    let facts = program.arch.facts();
+    if effects.calls.contains(&Control::WaitIdle) {
+        return Inst::WaitAll;
+    }
+    if effects.calls.iter().any(|call| Counter::of(*call).is_some()) {
+        let waits = match effects.reads.is_empty() {
+            true => waits_of(program, index, scratch),
+            false => None,
+        };
+        return waits.map_or(Inst::ComputedWait, |waits| Inst::Wait(waits.into()));
+    }
+    let Some(issue) = Issue::of(&facts.counters, effects) else { return Inst::Plain };
+    let mut uses = effects.reads.iter().chain(&effects.writes);
+    if uses.any(|used| used.relative == Some(Relative::Any)) {
+        return Inst::Serial;
+    }
+    let path = match effects.class {
+        Class::Lds => Path::Lds,
+        Class::Flat => Path::Vector { lds: true },
+        Class::Scratch => Path::Scratch,
+        Class::Vmem if effects.loads_to_lds() => Path::Copy,
+        Class::Vmem => Path::Vector { lds: false },
+        _ => Path::Scalar,
+    };
+    let (reads, writes) = (effects.reads.clone(), effects.writes.clone());
+    Inst::Operation(Box::new(Operation { issue, path, reads, writes }))
+}
+
+/// Runs an instruction that only waits, and returns what it waits for; `None` if it has other effects.
+fn waits_of(program: &Program, index: usize, wave: &mut Wave) -> Option<Vec<(Counter, u32)>> {
+    let mut logs = Logs::default();
+    let memory = Memory::empty();
+    let mut nothing = ([0u8; 0], [0u8; 0], [0u8; 0], [0u8; 0]);
+    let mut workgroup = Workgroup::new(1);
+    let mut watch = Watch {
+        memory: &memory,
+        lds: &mut nothing.0,
+        scratch: &mut nothing.1,
+        scratch_stride: 0,
+        logs: &mut logs,
+        quiet: false,
+        keep_going: true,
+        keeps_loads: false,
+    };
+    let mut context = Context {
+        memory: &memory,
+        lds: &mut nothing.2,
+        scratch: &mut nothing.3,
+        scratch_stride: 0,
+        workgroup: &mut workgroup,
+        instructions: 0,
+        cancel: None,
+    };
+    let pools = program.lowered().pools();
+    let mut cx = Cx::new(&HANDLERS, Avx2::detect(), program.arch, wave, &mut context, pools, 0);
+    cx.watch = Some(&mut watch);
+    cx.op = program.op_at(program.pcs[index])?;
+    let event = execute(&mut cx, program, index, None).1;
+    let waits = logs.calls.iter().filter_map(|(call, n)| Some((Counter::of(*call)?, *n)));
+    (event.is_none() && logs.calls.iter().all(|(call, _)| call.is_wait())).then(|| waits.collect())
+}

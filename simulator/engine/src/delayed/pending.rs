@@ -1,0 +1,361 @@
+//! An operation between its issue and its return: the registers that it reads, and its results.
+
+use super::{Operation, Path};
+use crate::execute::execute;
+use crate::handlers::HANDLERS;
+use crate::observe::NO_MEMORY;
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+use wavesim_machine::exec::context::Context;
+use wavesim_machine::exec::effects::{File, Lanes, Use};
+use wavesim_machine::exec::issue::{Counters, Order, Outstanding};
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::rt::Cx;
+use wavesim_machine::exec::watch::{Access, Logs, Place, Watch};
+use wavesim_machine::memory::Memory;
+use wavesim_machine::state::host::Avx2;
+use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, SGPRS};
+use wavesim_machine::state::{LaneVec, Wave, Workgroup};
+
+/// What an operation needs to be performed.
+pub struct Machine<'m> {
+    pub program: &'m Program,
+    pub memory: &'m Memory,
+    pub lds: &'m mut [u8],
+    /// Scratch of the operation's wave.
+    pub scratch: &'m mut [u8],
+    pub scratch_stride: u32,
+    pub workgroup: &'m mut Workgroup,
+    /// Instructions that the dispatch has executed.
+    pub instructions: u64,
+    pub cancel: Option<&'m AtomicBool>,
+    /// Receives the accesses of an observed run, which continues after accesses outside all memory if the flag is set.
+    pub logs: Option<(&'m mut Logs, bool)>,
+}
+
+/// An operation that has failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// The wave that issued it, and the PC of the instruction.
+    pub wave: usize,
+    pub pc: u64,
+    pub event: Event,
+}
+
+/// The registers that an operation writes.
+#[derive(Clone)]
+struct Written {
+    file: File,
+    registers: Range<u16>,
+    /// The bits of each register.
+    bits: u32,
+    lanes: u64,
+    /// Whether the operation writes all of these. If not, the registers that differ afterwards are those written.
+    exact: bool,
+}
+
+/// An operation that has been issued.
+#[derive(Clone)]
+pub struct Pending {
+    /// Index of the instruction.
+    pub index: usize,
+    /// Counters that may still count it, and all of them.
+    pub counters: Counters,
+    pub issued: Counters,
+    pub order: Order,
+    pub(super) path: Path,
+    /// The instruction count at which it is performed, and at which it returns.
+    pub due: [u64; 2],
+    pub performed: bool,
+    pub returned: bool,
+    /// The wave's scalar registers, SCC and MODE at the time of issue.
+    sgprs: [u32; SGPRS],
+    scc: u32,
+    mode: u32,
+    /// The VGPRs that it reads: number and contents in each half.
+    reads: SmallVec<[(u16, [LaneVec; 2]); 4]>,
+    writes: SmallVec<[Written; 2]>,
+    /// The contents of the VGPRs that it writes, in the order of `writes`: those that the handler finds, if the operation
+    /// may leave some as they are, and those after it has been performed.
+    before: SmallVec<[[LaneVec; 2]; 1]>,
+    results: SmallVec<[[LaneVec; 2]; 4]>,
+    scalars: SmallVec<[u32; 8]>,
+    /// The bytes that it accesses: place, first, end. Computed when first needed.
+    bytes: Option<Vec<(Place, u64, u64)>>,
+}
+
+impl Outstanding for Pending {
+    fn order(&self) -> Order {
+        self.order
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
+}
+
+/// Marks lanes that an operation has not written: a value that results hardly ever have.
+const UNLIKELY: LaneVec = LaneVec([0xa5c3_96e1; 32]);
+
+fn both_halves(wave: &Wave, register: u16) -> [LaneVec; 2] {
+    let of = |half: usize| *wave.lane_vec(half.min(wave.halves() - 1), register as usize);
+    [of(0), of(1)]
+}
+
+fn set_both_halves(wave: &mut Wave, register: u16, vecs: &[LaneVec; 2]) {
+    (0..wave.halves()).for_each(|half| wave.set_lane_vec(half, register as usize, vecs[half]));
+}
+
+impl Pending {
+    /// Issues an operation of a wave: captures what it reads.
+    pub(super) fn issue(operation: &Operation, index: usize, wave: &Wave, due: [u64; 2]) -> Pending {
+        let mut sgprs = [0; SGPRS];
+        sgprs.copy_from_slice(&wave.sgprs[..SGPRS]);
+        let mut reads: SmallVec<[(u16, [LaneVec; 2]); 4]> = SmallVec::new();
+        for used in operation.reads.iter().filter(|used| used.file == File::Vgpr) {
+            reads.extend(used.registers(wave, false).map(|register| (register, both_halves(wave, register))));
+        }
+        let mut before = SmallVec::new();
+        let mut writes: SmallVec<[Written; 2]> = SmallVec::new();
+        for used in &operation.writes {
+            let written = written(used, wave);
+            if used.file == File::Vgpr && !written.exact {
+                let is_read = |register| reads.iter().any(|(read, _)| *read == register);
+                before.extend(written.registers.clone().map(|register| match is_read(register) {
+                    true => both_halves(wave, register),
+                    // Another outstanding operation may still write it.
+                    false => [UNLIKELY; 2],
+                }));
+            }
+            writes.push(written);
+        }
+        let issue = operation.issue;
+        Pending {
+            index,
+            counters: issue.counters,
+            issued: issue.counters,
+            order: issue.order,
+            path: operation.path,
+            due,
+            performed: false,
+            returned: false,
+            sgprs,
+            scc: wave.scc,
+            mode: wave.mode,
+            reads,
+            writes,
+            before,
+            results: SmallVec::new(),
+            scalars: SmallVec::new(),
+            bytes: None,
+        }
+    }
+
+    /// Performs the operation: accesses memory, and keeps the results. Afterwards, the shadow wave has the registers of
+    /// the time of issue, and the results.
+    pub fn perform(
+        &mut self,
+        shadow: &mut Wave,
+        wave: &Wave,
+        machine: &mut Machine<'_>,
+    ) -> Result<(), Event> {
+        self.load(shadow, wave, machine.program);
+        let mut before = self.before.iter();
+        for written in self.writes.iter().filter(|written| written.file == File::Vgpr && !written.exact) {
+            for (register, vecs) in written.registers.clone().zip(&mut before) {
+                set_both_halves(shadow, register, vecs);
+            }
+        }
+        run(self.index, shadow, machine)?;
+        for written in &self.writes {
+            let registers = written.registers.clone();
+            match written.file {
+                File::Vgpr => self.results.extend(registers.map(|register| both_halves(shadow, register))),
+                File::Sgpr => self.scalars.extend(registers.map(|code| shadow.sgpr(code as u32))),
+                File::Scc => self.scalars.push(shadow.scc),
+            }
+        }
+        self.performed = true;
+        self.returned |= self.writes.is_empty();
+        Ok(())
+    }
+
+    /// Writes the results to the wave's registers.
+    pub fn write_back(&mut self, wave: &mut Wave) {
+        let (mut results, mut before, mut scalars) =
+            (self.results.iter(), self.before.iter(), self.scalars.iter());
+        for written in &self.writes {
+            match written.file {
+                File::Vgpr => {
+                    for (register, result) in written.registers.clone().zip(&mut results) {
+                        let before = if written.exact { None } else { before.next() };
+                        merge(wave, register, written, result, before);
+                    }
+                }
+                File::Sgpr => {
+                    for (code, value) in written.registers.clone().zip(&mut scalars) {
+                        wave.set_sgpr(code as u32, *value);
+                    }
+                }
+                File::Scc => wave.scc = scalars.next().copied().unwrap_or(wave.scc),
+            }
+        }
+        self.returned = true;
+    }
+
+    /// Puts the registers of the time of issue into the shadow wave.
+    fn load(&self, shadow: &mut Wave, wave: &Wave, program: &Program) {
+        let exec = [EXEC_LO, EXEC_HI].map(|code| shadow.sgprs[code]);
+        shadow.sgprs[..SGPRS].copy_from_slice(&self.sgprs);
+        if exec != [EXEC_LO, EXEC_HI].map(|code| shadow.sgprs[code]) {
+            shadow.rebuild_masks();
+        }
+        (shadow.scc, shadow.mode) = (self.scc, self.mode);
+        shadow.pc = program.pcs[self.index];
+        (shadow.id, shadow.workgroup, shadow.code_base) = (wave.id, wave.workgroup, wave.code_base);
+        shadow.set_vgpr_count(wave.vgpr_count());
+        shadow.set_accumulation(program.arch.facts().vgprs.accumulation);
+        self.reads.iter().for_each(|(register, vecs)| set_both_halves(shadow, *register, vecs));
+    }
+
+    /// Returns whether an earlier operation of the same wave must be performed before this one.
+    pub fn follows(
+        &mut self,
+        earlier: &mut Pending,
+        shadow: &mut Wave,
+        wave: &Wave,
+        machine: &Machine<'_>,
+    ) -> bool {
+        match (self.path, earlier.path) {
+            (Path::Scalar, _) | (_, Path::Scalar) => return false,
+            (Path::Lds, Path::Lds) | (Path::Scratch, Path::Scratch) => return true,
+            (Path::Lds, Path::Vector { lds: false } | Path::Scratch | Path::Copy)
+            | (Path::Vector { lds: false } | Path::Scratch | Path::Copy, Path::Lds) => return false,
+            _ => {}
+        }
+        let copies = (self.path == Path::Copy) != (earlier.path == Path::Copy);
+        let theirs = earlier.bytes(shadow, wave, machine).to_vec();
+        self.bytes(shadow, wave, machine).iter().any(|(place, first, end)| {
+            let shares = |other: &(Place, u64, u64)| match *place {
+                Place::Nowhere => false,
+                Place::Lds if copies => false,
+                // A store beyond scratch ends the dry run before all lanes are known.
+                Place::Scratch => other.0 == Place::Scratch,
+                place => other.0 == place && other.1 < *end && *first < other.2,
+            };
+            theirs.iter().any(shares)
+        })
+    }
+
+    /// Returns the bytes that the operation accesses. To find out, it runs on memory in which every access is out of
+    /// bounds.
+    fn bytes(&mut self, shadow: &mut Wave, wave: &Wave, machine: &Machine<'_>) -> &[(Place, u64, u64)] {
+        if self.bytes.is_none() {
+            self.load(shadow, wave, machine.program);
+            let mut logs = Logs::default();
+            let mut workgroup = Workgroup::new(1);
+            let mut nowhere = Machine {
+                program: machine.program,
+                memory: &NO_MEMORY,
+                lds: &mut [],
+                scratch: &mut [],
+                scratch_stride: 0,
+                workgroup: &mut workgroup,
+                instructions: machine.instructions,
+                cancel: machine.cancel,
+                logs: Some((&mut logs, true)),
+            };
+            // A fault, such as that of a misaligned address, comes again when the operation is performed.
+            let _ = run(self.index, shadow, &mut nowhere);
+            logs.log_loads();
+            let bytes = |access: &Access| {
+                let first = access.address;
+                (access.place, first, first.saturating_add(access.len_bytes()))
+            };
+            self.bytes = Some(logs.accesses.iter().map(bytes).collect());
+        }
+        self.bytes.as_deref().unwrap_or_default()
+    }
+}
+
+fn written(used: &Use, wave: &Wave) -> Written {
+    let exact = used.always && matches!(used.lanes, Lanes::Active | Lanes::All) || used.file != File::Vgpr;
+    Written {
+        file: used.file,
+        registers: used.registers(wave, true),
+        bits: used.bits,
+        lanes: used.lane_mask(wave),
+        exact,
+    }
+}
+
+/// Writes the lanes and bits of a result to a register; where the operation may leave some as they are, those that
+/// it has changed.
+fn merge(
+    wave: &mut Wave,
+    register: u16,
+    written: &Written,
+    result: &[LaneVec; 2],
+    before: Option<&[LaneVec; 2]>,
+) {
+    for half in 0..wave.halves() {
+        let lanes = (written.lanes >> (32 * half)) as u32;
+        let result = &result[half].0;
+        let mut vec = *wave.lane_vec(half, register as usize);
+        if lanes == u32::MAX && written.bits == u32::MAX && before.is_none() {
+            vec = LaneVec(*result);
+        } else {
+            for lane in 0..32 {
+                let changed = before.is_none_or(|before| before[half].0[lane] != result[lane]);
+                if lanes >> lane & 1 == 1 && changed {
+                    vec.0[lane] = vec.0[lane] & !written.bits | result[lane] & written.bits;
+                }
+            }
+        }
+        wave.set_lane_vec(half, register as usize, vec);
+    }
+}
+
+/// Runs an instruction on the shadow wave.
+fn run(index: usize, shadow: &mut Wave, machine: &mut Machine<'_>) -> Result<(), Event> {
+    let program = machine.program;
+    let mut nothing = ([0u8; 0], [0u8; 0]);
+    let mut watch;
+    let (memory, lds, scratch, scratch_stride, watched) = match &mut machine.logs {
+        None => (machine.memory, &mut *machine.lds, &mut *machine.scratch, machine.scratch_stride, None),
+        Some((logs, keep_going)) => {
+            watch = Watch {
+                memory: machine.memory,
+                lds: &mut *machine.lds,
+                scratch: &mut *machine.scratch,
+                scratch_stride: machine.scratch_stride,
+                logs,
+                quiet: false,
+                keep_going: *keep_going,
+                keeps_loads: false,
+            };
+            (&*NO_MEMORY, &mut nothing.0[..], &mut nothing.1[..], 0, Some(&mut watch))
+        }
+    };
+    let mut context = Context {
+        memory,
+        lds,
+        scratch,
+        scratch_stride,
+        workgroup: &mut *machine.workgroup,
+        instructions: machine.instructions,
+        cancel: machine.cancel,
+    };
+    let pools = program.lowered().pools();
+    let mut cx = Cx::new(&HANDLERS, Avx2::detect(), program.arch, shadow, &mut context, pools, 0);
+    cx.watch = watched;
+    // An instruction that has been issued has an operation.
+    let Some(op) = program.op_at(program.pcs[index]) else { return Ok(()) };
+    cx.op = op;
+    match execute(&mut cx, program, index, None).1 {
+        None => Ok(()),
+        Some(event) => Err(event),
+    }
+}

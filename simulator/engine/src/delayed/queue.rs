@@ -1,0 +1,243 @@
+//! The outstanding operations of a wave, and the order in which they are performed and return.
+
+use super::pending::{Failure, Machine, Pending};
+use super::{DelayedMemory, Delays, Operation};
+use crate::observe::{Done, Observer, Step};
+use crate::sched::order::splitmix64;
+use wavesim_isa::arch::facts::Counter;
+use wavesim_machine::exec::issue::{self, Counters};
+use wavesim_machine::state::Wave;
+
+/// A random delay is at most this many instructions of the workgroup. A wave that polls for a store then sees it, even
+/// if no wait demands it.
+const LATEST: u64 = 1 << 14;
+
+/// The outstanding operations of a wave.
+#[derive(Clone, Default)]
+pub struct Queue {
+    /// Oldest first. An operation that is complete stays until those before it in its order are, so that waits count
+    /// right.
+    operations: Vec<Pending>,
+    /// The source of random numbers.
+    seed: u64,
+    /// Number of operations issued.
+    issued: u64,
+}
+
+/// An outstanding operation, as seen from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outstanding {
+    /// Index of its instruction.
+    pub index: usize,
+    /// The counters that count it.
+    pub counters: Counters,
+    /// It has accessed memory.
+    pub performed: bool,
+    /// Its results are in the registers of the wave.
+    pub returned: bool,
+}
+
+impl Queue {
+    /// Empties the queue for a wave that starts.
+    pub fn start(&mut self, seed: u64) {
+        self.operations.clear();
+        (self.seed, self.issued) = (seed, 0);
+    }
+
+    /// Returns whether no operation is outstanding.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Returns the outstanding operations, oldest first. Complete ones are among them until those before are.
+    pub fn outstanding(&self) -> impl Iterator<Item = Outstanding> {
+        self.operations.iter().map(|p| Outstanding {
+            index: p.index,
+            counters: p.issued,
+            performed: p.performed,
+            returned: p.returned,
+        })
+    }
+
+    /// Returns the next instruction count at which an operation is due; of the running wave, those that return, too.
+    pub fn next_due(&self, runs: bool) -> u64 {
+        let due = |p: &Pending| match (p.performed, p.returned) {
+            (false, _) => p.due[0],
+            (true, false) if runs => p.due[1],
+            _ => u64::MAX,
+        };
+        self.operations.iter().map(due).min().unwrap_or(u64::MAX)
+    }
+
+    /// Chooses when an operation that is issued at `now` is performed and returns.
+    fn choose(&mut self, delays: Delays, now: u64) -> [u64; 2] {
+        self.issued += 1;
+        let Delays::Random(_) = delays else { return [u64::MAX; 2] };
+        let random = splitmix64(self.seed ^ self.issued.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        // Of 1 to 128 instructions, a quarter of them of one.
+        let short = |random: u64| 1 + (random >> 3) % (1 << (random & 7));
+        let (late, performed) = (now + LATEST, now + short(random >> 8));
+        match random & 15 {
+            0..4 => [now; 2],
+            4..7 => [now, late],
+            7..10 => [late; 2],
+            10 | 11 => [now, now + short(random >> 32)],
+            12 | 13 => [performed, late],
+            _ => [performed, performed + short(random >> 32)],
+        }
+    }
+
+    /// Issues an operation of a wave. Returns false if it is performed and returns at once, which is left to the caller.
+    pub(super) fn issue(
+        &mut self,
+        model: &DelayedMemory,
+        operation: &Operation,
+        index: usize,
+        wave: &Wave,
+        now: u64,
+    ) -> bool {
+        let mut due = self.choose(model.delays, now);
+        if due == [now; 2] && self.operations.is_empty() {
+            return false;
+        }
+        // Operations return in order.
+        let issue = &operation.issue;
+        for earlier in self.operations.iter().filter(|p| !p.returned) {
+            if earlier.order.joins(issue.order) && earlier.issued.intersects(issue.counters) {
+                due[1] = due[1].max(earlier.due[1]);
+            }
+        }
+        self.operations.push(Pending::issue(operation, index, wave, due));
+        true
+    }
+
+    /// Returns whether a wave has as many outstanding operations as the counters can count.
+    pub fn is_full(&self) -> bool {
+        self.operations.len() > issue::MAX_OUTSTANDING
+    }
+
+    /// Performs the operations that are due, and returns those of the running wave.
+    pub fn advance<O: Observer + ?Sized>(
+        &mut self,
+        now: u64,
+        machine: &mut Machine<'_>,
+        shadow: &mut Wave,
+        wave: &mut Wave,
+        observer: &mut Option<&mut O>,
+        runs: bool,
+    ) -> Result<(), Failure> {
+        for at in 0..self.operations.len() {
+            let p = &self.operations[at];
+            if !p.performed && p.due[0] <= now {
+                self.perform(at, machine, shadow, wave, observer)?;
+            }
+            let p = &self.operations[at];
+            if runs && p.performed && !p.returned && p.due[1] <= now {
+                self.complete(at, machine, shadow, wave, observer)?;
+            }
+        }
+        self.retire();
+        Ok(())
+    }
+
+    /// Performs an operation, after those that must come first.
+    pub fn perform<O: Observer + ?Sized>(
+        &mut self,
+        at: usize,
+        machine: &mut Machine<'_>,
+        shadow: &mut Wave,
+        wave: &Wave,
+        observer: &mut Option<&mut O>,
+    ) -> Result<(), Failure> {
+        if self.operations[at].performed {
+            return Ok(());
+        }
+        for earlier in 0..at {
+            let (before, after) = self.operations.split_at_mut(at);
+            let earlier_op = &mut before[earlier];
+            if !earlier_op.performed && after[0].follows(earlier_op, shadow, wave, machine) {
+                self.perform(earlier, machine, shadow, wave, observer)?;
+            }
+        }
+        let operation = &mut self.operations[at];
+        let result = operation.perform(shadow, wave, machine);
+        if let Some(observer) = observer {
+            let (program, index) = (machine.program, operation.index);
+            let pc = program.pcs[index];
+            let (time, group) = (machine.instructions, &*machine.workgroup);
+            let step = Step { program, index, pc, wave: shadow, group, time };
+            if let Some((logs, _)) = &mut machine.logs {
+                logs.log_loads();
+                observer.performed(&step, &Done::of(logs, machine.lds, result.as_ref().err(), false));
+                logs.clear();
+            }
+        }
+        let pc = machine.program.pcs[operation.index];
+        result.map_err(|event| Failure { wave: wave.id as usize, pc, event })
+    }
+
+    /// Performs an operation and writes its results to the wave, after those of the operations before it in its order.
+    pub fn complete<O: Observer + ?Sized>(
+        &mut self,
+        at: usize,
+        machine: &mut Machine<'_>,
+        shadow: &mut Wave,
+        wave: &mut Wave,
+        observer: &mut Option<&mut O>,
+    ) -> Result<(), Failure> {
+        let (order, issued) = (self.operations[at].order, self.operations[at].issued);
+        for earlier in 0..=at {
+            let p = &self.operations[earlier];
+            let first = earlier == at || p.order.joins(order) && p.issued.intersects(issued);
+            if !first || p.returned {
+                continue;
+            }
+            self.perform(earlier, machine, shadow, wave, observer)?;
+            let operation = &mut self.operations[earlier];
+            if !operation.returned {
+                operation.write_back(wave);
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes all operations that these waits show to be complete; all operations without waits.
+    pub fn wait<O: Observer + ?Sized>(
+        &mut self,
+        waits: Option<&[(Counter, u32)]>,
+        machine: &mut Machine<'_>,
+        shadow: &mut Wave,
+        wave: &mut Wave,
+        observer: &mut Option<&mut O>,
+    ) -> Result<(), Failure> {
+        for (counter, n) in waits.into_iter().flatten() {
+            issue::apply_wait(&mut self.operations, *counter, *n as usize);
+        }
+        for at in 0..self.operations.len() {
+            if waits.is_none() || self.operations[at].counters.is_empty() {
+                self.complete(at, machine, shadow, wave, observer)?;
+            }
+        }
+        self.retire();
+        Ok(())
+    }
+
+    /// Removes the operations that are complete, and before which none in the same order is outstanding.
+    pub fn retire(&mut self) {
+        if self.operations.iter().all(|p| p.returned) {
+            self.operations.clear();
+            return;
+        }
+        let mut at = 0;
+        while at < self.operations.len() {
+            let (before, rest) = self.operations.split_at(at);
+            let p = &rest[0];
+            let is_behind = before.iter().any(|earlier| earlier.order.joins(p.order));
+            if p.returned && !is_behind {
+                self.operations.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+}

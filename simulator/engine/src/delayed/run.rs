@@ -1,0 +1,408 @@
+//! A wave's turn with delayed memory.
+
+use super::pending::{Failure, Machine};
+use super::queue::Queue;
+use super::{DelayedMemory, Inst};
+use crate::execute::execute;
+use crate::faults::fault_without_handler;
+use crate::handlers::{HANDLERS, dispatch};
+use crate::observe::{Done, NO_MEMORY, Observer, Step};
+use crate::sched::slot::Slot;
+use std::sync::atomic::AtomicBool;
+use wavesim_isa::arch::facts::Counter;
+use wavesim_machine::exec::context::Context;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::op::Op;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::rt::{Cx, Flow};
+use wavesim_machine::exec::watch::{Logs, Watch};
+use wavesim_machine::memory::Memory;
+use wavesim_machine::state::host::Avx2;
+use wavesim_machine::state::{Wave, Workgroup};
+
+/// A workgroup whose memory is delayed.
+pub(crate) struct Group<'g> {
+    pub program: &'g Program,
+    pub model: &'g DelayedMemory,
+    pub memory: &'g Memory,
+    pub slots: &'g mut [Slot],
+    pub queues: &'g mut [Queue],
+    pub shadow: &'g mut Wave,
+    pub shared: &'g mut Workgroup,
+    pub lds: &'g mut [u8],
+    /// Scratch of all waves, and of each wave and lane in bytes.
+    pub scratch: &'g mut [u8],
+    pub wave_scratch: usize,
+    pub scratch_stride: u32,
+    pub cancel: Option<&'g AtomicBool>,
+    /// Instructions that the workgroup has executed.
+    pub executed: &'g mut u64,
+}
+
+/// Why a turn has ended early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// An event of the wave.
+    Event(Event),
+    /// An operation of any wave has failed.
+    Operation(Failure),
+}
+
+impl From<Event> for Stop {
+    fn from(event: Event) -> Stop {
+        Stop::Event(event)
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Stop {
+        Stop::Operation(failure)
+    }
+}
+
+/// Runs a wave for at most `instructions`, and performs the operations of all waves that become due.
+pub(crate) fn run<O: Observer + ?Sized>(
+    group: Group<'_>,
+    wave: usize,
+    instructions: u64,
+    observer: Option<&mut O>,
+) -> Result<(), Stop> {
+    let end = group.executed.saturating_add(instructions);
+    let mut logs = Logs::default();
+    Turn { group, wave, end, next_due: 0, observer, logs: &mut logs }.run()
+}
+
+struct Turn<'t, 'g, O: ?Sized> {
+    group: Group<'g>,
+    wave: usize,
+    /// The turn ends at this number of instructions of the workgroup.
+    end: u64,
+    /// The next instruction count at which an operation is due.
+    next_due: u64,
+    observer: Option<&'t mut O>,
+    /// The logs of an observed run, and of waits.
+    logs: &'t mut Logs,
+}
+
+impl<O: Observer + ?Sized> Turn<'_, '_, O> {
+    fn run(&mut self) -> Result<(), Stop> {
+        while *self.group.executed < self.end {
+            if *self.group.executed >= self.next_due {
+                self.perform_due()?;
+            }
+            let pc = self.group.slots[self.wave].wave.pc;
+            let index = self.group.program.op_at(pc).map(|op| op.number as usize);
+            let index = index.filter(|index| !self.group.model.is_plain(*index));
+            // `op_at` maps a hole to the instruction after it.
+            match index.filter(|index| self.group.program.pcs[*index] == pc) {
+                None => self.run_plain()?,
+                Some(_) if !self.begin(pc) => return Ok(()),
+                Some(index) => self.step(index, pc)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Performs the operations that are due.
+    #[inline(never)]
+    fn perform_due(&mut self) -> Result<(), Stop> {
+        let now = *self.group.executed;
+        self.next_due = u64::MAX;
+        for wave in 0..self.group.queues.len() {
+            let runs = wave == self.wave;
+            if self.group.queues[wave].next_due(runs) <= now {
+                self.with_queue(wave, |queue, machine, shadow, wave, observer| {
+                    queue.advance(now, machine, shadow, wave, observer, runs)
+                })?;
+            }
+            self.next_due = self.next_due.min(self.group.queues[wave].next_due(runs));
+        }
+        Ok(())
+    }
+
+    /// Calls `f` with the queue of a wave, and what its operations need.
+    fn with_queue(&mut self, wave: usize, f: impl OnQueue<O>) -> Result<(), Stop> {
+        with_queue(&mut self.group, wave, self.logs, &mut self.observer, f)?;
+        Ok(())
+    }
+
+    /// Completes the operations of the running wave that these waits show to be complete; without waits, all of them.
+    fn wait(&mut self, waits: Option<&[(Counter, u32)]>) -> Result<(), Stop> {
+        if self.group.queues[self.wave].is_empty() {
+            return Ok(());
+        }
+        self.with_queue(self.wave, |queue, machine, shadow, wave, observer| {
+            queue.wait(waits, machine, shadow, wave, observer)
+        })
+    }
+
+    /// Calls the observer before an instruction. Returns false if the turn ends.
+    fn begin(&mut self, pc: u64) -> bool {
+        let Some(observer) = &mut self.observer else { return true };
+        let Group { program, slots, shared, executed, .. } = &self.group;
+        let Some(index) = program.inst_at(pc) else { return true };
+        let wave = &slots[self.wave].wave;
+        observer.before(&Step { program, index, pc, wave, group: shared, time: **executed }).is_continue()
+    }
+
+    /// Runs an instruction that issues an operation, or waits.
+    fn step(&mut self, index: usize, pc: u64) -> Result<(), Stop> {
+        let model = self.group.model;
+        match &model.insts[index] {
+            Inst::Plain => {}
+            Inst::Wait(waits) => self.wait(Some(waits))?,
+            Inst::WaitAll | Inst::Serial => self.wait(None)?,
+            Inst::ComputedWait => {
+                let waits = self.computed_waits(index);
+                self.wait(Some(&waits))?;
+            }
+            Inst::Operation(operation) => {
+                if self.group.queues[self.wave].is_full() {
+                    self.with_queue(self.wave, |queue, machine, shadow, wave, observer| {
+                        queue.complete(0, machine, shadow, wave, observer)?;
+                        queue.retire();
+                        Ok(())
+                    })?;
+                }
+                let Group { program, slots, queues, executed, .. } = &mut self.group;
+                let (queue, wave) = (&mut queues[self.wave], &mut slots[self.wave].wave);
+                if queue.issue(model, operation, index, wave, **executed) {
+                    self.next_due = self.next_due.min(queue.next_due(true));
+                    wave.pc += program.insts[index].size as u64;
+                    self.end_step(index, pc);
+                    return Ok(());
+                }
+            }
+        }
+        self.run_one(index, pc)
+    }
+
+    /// Counts an instruction without effects, and calls the observer.
+    fn end_step(&mut self, index: usize, pc: u64) {
+        *self.group.executed += 1;
+        if let Some(observer) = &mut self.observer {
+            let Group { program, slots, shared, executed, lds, .. } = &self.group;
+            let wave = &slots[self.wave].wave;
+            let step = Step { program, index, pc, wave, group: shared, time: **executed };
+            observer.after(&step, &Done::of(self.logs, lds, None, false));
+            self.logs.clear();
+        }
+    }
+}
+
+impl<O: Observer + ?Sized> Turn<'_, '_, O> {
+    /// Runs an instruction at once.
+    fn run_one(&mut self, index: usize, pc: u64) -> Result<(), Stop> {
+        match self.observer {
+            None => self.run_handlers(true),
+            Some(_) => self.run_observed(Some((index, pc))),
+        }
+    }
+
+    /// Runs instructions that neither issue nor wait, until the turn ends or an operation is due.
+    fn run_plain(&mut self) -> Result<(), Stop> {
+        match self.observer {
+            None => self.run_handlers(false),
+            Some(_) => self.run_observed(None),
+        }
+    }
+
+    /// Runs instructions as the interpreter does, up to one that issues or waits, which runs only if it is the first
+    /// one and `first` is set.
+    fn run_handlers(&mut self, mut first: bool) -> Result<(), Stop> {
+        let limit = self.end.min(self.next_due);
+        let group = &mut self.group;
+        let (program, model, executed) = (group.program, group.model, &mut *group.executed);
+        let from = self.wave * group.wave_scratch;
+        let mut context = Context {
+            memory: group.memory,
+            lds: &mut *group.lds,
+            scratch: &mut group.scratch[from..from + group.wave_scratch],
+            scratch_stride: group.scratch_stride,
+            workgroup: &mut *group.shared,
+            instructions: *executed,
+            cancel: group.cancel,
+        };
+        let wave = &mut group.slots[self.wave].wave;
+        let Some(op) = program.op_at(wave.pc) else { return Err(fault_without_handler(&END, None).into()) };
+        let pools = program.lowered().pools();
+        let mut cx = Cx::new(&HANDLERS, Avx2::detect(), program.arch, wave, &mut context, pools, 0);
+        cx.op = op;
+        let event = loop {
+            let op = cx.op;
+            let index = op.number as usize;
+            let is_plain = model.is_plain(index) || program.pcs.get(index) != Some(&cx.pc());
+            if !first && (*executed >= limit || !is_plain) {
+                cx.wave.pc = cx.pc();
+                return Ok(());
+            }
+            // SAFETY: the operation belongs to the program of `cx`.
+            match unsafe { dispatch(&mut cx, op) } {
+                Flow::NEXT | Flow::MODE => {
+                    let completed = (op.complete() - op.number) as u64;
+                    // The rest of an instruction of several operations.
+                    first &= completed == 0;
+                    *executed += completed;
+                    cx.instructions += completed;
+                    cx.op = program.op_after(op);
+                }
+                Flow::JUMP => {
+                    first = false;
+                    *executed += 1;
+                    cx.instructions += 1;
+                    match program.op_at(cx.jump) {
+                        Some(target) => cx.op = target,
+                        None => {
+                            cx.wave.pc = cx.jump;
+                            break fault_without_handler(&END, None);
+                        }
+                    }
+                }
+                flow => {
+                    let pc = cx.pc();
+                    cx.wave.pc = pc;
+                    if program.pcs.get(index) != Some(&pc) {
+                        break fault_without_handler(op, None);
+                    }
+                    *executed += 1;
+                    let (next, event) = execute(&mut cx, program, index, Some(flow));
+                    let faulted = matches!(event, Some(Event::Fault(_)));
+                    cx.wave.pc = if faulted { pc } else { next };
+                    match event {
+                        Some(event) => break event,
+                        None => return Ok(()),
+                    }
+                }
+            }
+        };
+        self.stop(event)
+    }
+
+    /// As [`Turn::run_handlers`], for one instruction at a time, which `before` has accepted if it is given.
+    fn run_observed(&mut self, mut given: Option<(usize, u64)>) -> Result<(), Stop> {
+        let limit = self.end.min(self.next_due);
+        let Some(observer) = &mut self.observer else { return Ok(()) };
+        let group = &mut self.group;
+        let (program, model, executed) = (group.program, group.model, &mut *group.executed);
+        let from = self.wave * group.wave_scratch;
+        let mut nothing = ([0u8; 0], [0u8; 0]);
+        let mut watch = Watch {
+            memory: group.memory,
+            lds: &mut *group.lds,
+            scratch: &mut group.scratch[from..from + group.wave_scratch],
+            scratch_stride: group.scratch_stride,
+            logs: &mut *self.logs,
+            quiet: false,
+            keep_going: observer.keeps_going(),
+            keeps_loads: false,
+        };
+        let mut context = Context {
+            memory: &NO_MEMORY,
+            lds: &mut nothing.0,
+            scratch: &mut nothing.1,
+            scratch_stride: 0,
+            workgroup: &mut *group.shared,
+            instructions: *executed,
+            cancel: group.cancel,
+        };
+        let wave = &mut group.slots[self.wave].wave;
+        let pools = program.lowered().pools();
+        let mut cx = Cx::new(&HANDLERS, Avx2::detect(), program.arch, wave, &mut context, pools, 0);
+        cx.watch = Some(&mut watch);
+        let event = loop {
+            let pc = cx.wave.pc;
+            let accepted = given.take();
+            if accepted.is_none() && *executed >= limit {
+                return Ok(());
+            }
+            let Some(op) = program.op_at(pc) else { break fault_without_handler(&END, None) };
+            cx.op = op;
+            let index = op.number as usize;
+            if program.pcs.get(index) != Some(&pc) {
+                break fault_without_handler(op, None);
+            }
+            if accepted.is_none() {
+                if !model.is_plain(index) {
+                    return Ok(());
+                }
+                let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
+                if observer.before(&step).is_break() {
+                    self.end = *executed;
+                    return Ok(());
+                }
+            }
+            *executed += 1;
+            cx.instructions += 1;
+            let (next, event) = execute(&mut cx, program, index, None);
+            cx.wave.pc = if matches!(event, Some(Event::Fault(_))) { pc } else { next };
+            let jumped = next != pc + program.insts[index].size as u64;
+            let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
+            observer.after(&step, &crate::observe::done(&cx.watch, event.as_ref(), jumped));
+            if let Some(watch) = &mut cx.watch {
+                watch.logs.clear();
+            }
+            if let Some(event) = event {
+                break event;
+            }
+        };
+        self.stop(event)
+    }
+
+    /// Ends the turn with an event; at its end, a wave completes its operations.
+    fn stop(&mut self, event: Event) -> Result<(), Stop> {
+        if event == Event::EndPgm {
+            self.wait(None)?;
+        }
+        Err(event.into())
+    }
+
+    /// Returns what a wait with computed operands waits for.
+    fn computed_waits(&self, index: usize) -> Vec<(Counter, u32)> {
+        let program = self.group.program;
+        let mut wave = self.group.slots[self.wave].wave.clone();
+        let waits = super::waits_of(program, index, &mut wave);
+        // A wait that does anything else waits for everything.
+        waits.unwrap_or_else(|| {
+            program.arch.facts().counters.all.iter().map(|counter| (*counter, 0)).collect()
+        })
+    }
+}
+
+/// The end of a program.
+static END: Op = Op::end();
+
+/// A function that performs or completes operations of a queue, given what they need, the shadow wave, and their
+/// wave.
+pub(crate) trait OnQueue<O: ?Sized>:
+    FnOnce(&mut Queue, &mut Machine<'_>, &mut Wave, &mut Wave, &mut Option<&mut O>) -> Result<(), Failure>
+{
+}
+
+impl<O: ?Sized, F> OnQueue<O> for F where
+    F: FnOnce(&mut Queue, &mut Machine<'_>, &mut Wave, &mut Wave, &mut Option<&mut O>) -> Result<(), Failure>
+{
+}
+
+/// Calls `f` with the queue of a wave of a workgroup, and what its operations need.
+pub(crate) fn with_queue<O: Observer + ?Sized>(
+    group: &mut Group<'_>,
+    wave: usize,
+    logs: &mut Logs,
+    observer: &mut Option<&mut O>,
+    f: impl OnQueue<O>,
+) -> Result<(), Failure> {
+    let keep_going = observer.as_ref().is_some_and(|observer| observer.keeps_going());
+    let from = wave * group.wave_scratch;
+    let mut machine = Machine {
+        program: group.program,
+        memory: group.memory,
+        lds: &mut *group.lds,
+        scratch: &mut group.scratch[from..from + group.wave_scratch],
+        scratch_stride: group.scratch_stride,
+        workgroup: &mut *group.shared,
+        instructions: *group.executed,
+        cancel: group.cancel,
+        logs: observer.is_some().then_some((logs, keep_going)),
+    };
+    f(&mut group.queues[wave], &mut machine, &mut *group.shadow, &mut group.slots[wave].wave, observer)
+}
