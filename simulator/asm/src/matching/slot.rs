@@ -1,7 +1,7 @@
 //! Matching of one operand against one slot, by the slot's kind.
 
-use super::Matcher;
 use super::value::is_off;
+use super::{Matcher, Trait};
 use crate::constant::{self, Encoded};
 use crate::error::{AsmError, Span, suggest};
 use crate::form::{Imm, Slot, SlotKind};
