@@ -147,11 +147,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     writeln!(source, "arg_nodes: u32[{}] = {}", nodes.len(), nodes.join(", "))?;
     let table: Vec<String> = hierarchy.table.iter().flatten().map(|x| format!("{x:?}")).collect();
     writeln!(source, "arg_table: f32[{}] = {}", table.len(), table.join(", "))?;
-    writeln!(source, "const N = {size}\nout_picture: image2d<rgba8unorm>[N, N]")?;
+    writeln!(source, "const N = {size}\nconst SCALE = {:?}", 1.0 / size as f32)?;
+    writeln!(source, "out_picture: image2d<rgba8unorm>[N, N]")?;
     writeln!(source, "local = 8, 4\nglobal = N / 8, N / 4\nlds = 4096\n---")?;
     source += include_str!("cornell_box.rdna");
     let prepared = text_kernel::prepare("cornell_box.rdna", &source, &Options::default(), 0)?;
-    let dispatch = prepared.dispatch(0);
+    let dispatch = prepared.dispatch(1 << 40);
     let stats = dispatch::run(&dispatch, &prepared.memory)?;
     let pictures = prepared.pictures()?;
     let (_, array) = pictures.first().ok_or("the kernel has no picture")?;
