@@ -195,6 +195,7 @@ fn full_width_values() {
                 },
             ],
             uses: Uses::default(),
+            ignores_mode: false,
             definitions: Default::default(),
             text: String::new(),
             span,
