@@ -138,7 +138,13 @@ pub fn load_library(arch: Arch, library: &Path) -> Result<usize, String> {
 
 /// Runs a body by its C function.
 pub fn evaluate(sem: &Semantics, machine: &mut dyn Machine, lane: Option<u32>) -> Result<(), Stop> {
-    let run = FUNCTIONS.read().unwrap_or_else(|e| e.into_inner())[&(std::ptr::from_ref(sem) as usize)];
+    let run =
+        FUNCTIONS.read().unwrap_or_else(|e| e.into_inner()).get(&(std::ptr::from_ref(sem) as usize)).copied();
+    let Some(run) = run else {
+        // Images are not exported.
+        assert!(sem.ignores_mode, "a body without a function");
+        return isa_spec::eval::eval(sem, machine, lane);
+    };
     let uses = &sem.uses;
     let mut m = prepare(sem, machine, lane);
     // SAFETY: a reference to a value of this function is erased for the time of the call, in which only the functions

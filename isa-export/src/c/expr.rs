@@ -444,6 +444,11 @@ impl Writer<'_> {
             Pure::ClampU64 => narrow(64, false, "m->clamp"),
             Pure::ClampI64 => narrow(64, true, "m->clamp"),
             Pure::TrigPreop => format!("isa_trig_preop({list}, {})", self.mode()),
+            Pure::FormatBlock | Pure::BlockFormat | Pure::BlockTexel => {
+                unreachable!(
+                    "only bodies of the texture unit, which are not exported, read compressed blocks"
+                )
+            }
             Pure::FormatBytes => format!("isa_format_bytes({a})"),
             Pure::FromFormat => format!("isa_from_format({list})"),
             Pure::ToFormat => format!("isa_to_format({list})"),

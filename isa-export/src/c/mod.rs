@@ -12,7 +12,7 @@ use isa_spec::arith::buffer_format::{self, Number};
 use isa_spec::arith::trig_preop;
 use isa_spec::canonical::Operation;
 use isa_spec::pcode::builtins::{Builtin, all};
-use isa_spec::pcode::ir::Role;
+use isa_spec::pcode::ir::{Role, Semantics};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -47,6 +47,7 @@ impl Export<'_> {
             writeln!(out, "\nstatic const isa_instruction {}_instructions[] = {{", table.name)?;
             for (at, instruction) in table.instructions.iter().enumerate() {
                 let operation = (self.operation)(number, at).filter(|_| (self.is_exported)(instruction.name));
+                let operation = operation.filter(|at| is_written(&self.operations[*at].sem));
                 if let Some(operation) = operation {
                     let sem = &self.operations[operation].sem;
                     writeln!(
@@ -75,6 +76,9 @@ impl Export<'_> {
     ) -> io::Result<()> {
         let (file, line) = (self.place)(operation);
         writeln!(out, "\n// {file}:{line}")?;
+        if !is_written(&operation.sem) {
+            return writeln!(out, "// {name} is not exported: it reads formats of the texture unit.");
+        }
         for line in operation.sem.text.lines() {
             // A backslash would join the next line to the comment.
             writeln!(out, "{}", format!("//   {}", line.trim_end_matches('\\')).trim_end())?;
@@ -92,6 +96,12 @@ impl Export<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns whether a body is written: the header has neither the formats of images nor their arithmetic, which does not
+/// depend on MODE.
+fn is_written(sem: &Semantics) -> bool {
+    !sem.ignores_mode
 }
 
 const TABLE_TYPE: &str = "\

@@ -3,6 +3,7 @@
 
 use super::builtin::{Operators, Setting};
 use super::term::{Term, Terms};
+use isa_spec::arith::FloatEnv;
 use isa_spec::pcode::ir::*;
 
 /// A body, or an access, that terms cannot express.
@@ -87,6 +88,10 @@ pub fn evaluate<M: Machine>(
     for local in &sem.locals {
         let zero = terms.constant(0, local.ty.width());
         locals.push(vec![zero; local.len.unwrap_or(1).max(1) as usize]);
+    }
+    let mut setting = setting;
+    if sem.ignores_mode {
+        setting.env = FloatEnv::KEEP;
     }
     let done = terms.bool(false);
     let mut machine = machine;

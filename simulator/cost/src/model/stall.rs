@@ -68,7 +68,12 @@ impl Stall {
     /// them the instruction before the wait belongs to.
     pub fn of_counter(counter: Counter, code: &Code, wait: u32) -> Stall {
         match counter {
-            Counter::Vm | Counter::Load | Counter::Async | Counter::Tensor => Stall::Memory,
+            Counter::Vm
+            | Counter::Load
+            | Counter::Sample
+            | Counter::Bvh
+            | Counter::Async
+            | Counter::Tensor => Stall::Memory,
             Counter::Vs | Counter::Store => Stall::Store,
             Counter::Ds => Stall::Lds,
             Counter::Km => Stall::Scalar,
