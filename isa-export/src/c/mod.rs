@@ -157,7 +157,8 @@ fn tables() -> String {
          typedef struct {\n    unsigned count;\n    unsigned char widths[4];\n    int number;\n} isa_buffer_format;\n\n\
          static const isa_buffer_format isa_buffer_formats[] = {\n    {0, {0, 0, 0, 0}, ISA_UINT},\n",
     );
-    for format in (1..).map_while(buffer_format::by_number) {
+    // Those after these are formats of images only.
+    for format in (1..64).map_while(buffer_format::by_number) {
         let mut widths = [0; 4];
         widths[..format.widths.len()].copy_from_slice(format.widths);
         let [x, y, z, w] = widths;

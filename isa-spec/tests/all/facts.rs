@@ -115,7 +115,10 @@ fn loops_are_unrolled() {
         "for lane in 0 : WAVE_SIZE - 1 do
            if EXEC.u64[lane] then VGPR[lane][VDST + 1U] = VGPR[lane][SRC0.u32]; endif
          endfor",
-        &["R v[Some(S0)+0..1]None ffffffff Active", "W v[Some(D0)+1..2]None ffffffff Active"],
+        &[
+            "R v[Some(RegisterNumber(S0))+0..1]None ffffffff Active",
+            "W v[Some(RegisterNumber(D0))+1..2]None ffffffff Active",
+        ],
     );
     check_lines(
         "V_TEST",
@@ -123,14 +126,14 @@ fn loops_are_unrolled() {
         &[
             "R S0 ffffffffffffffffffffffffffffffff Lane(2)",
             "R Dwords { role: S0, first: 4, count: 2 } ffffffff Lane(2)",
-            "W v[Some(D0)+0..6]None ffffffff Lane(3)",
+            "W v[Some(RegisterNumber(D0))+0..6]None ffffffff Lane(3)",
         ],
     );
     // A read that depends on some lanes being active may not happen.
     for (last, open) in [(31, ""), (30, "?")] {
         let body = format!("for i in 0 : {last} do if EXEC.u64[i] then VGPR[i][VDST] = M0; endif endfor");
         let read = format!("R M0 ffffffff Once{open}");
-        check_lines("V_TEST", &body, &[&read, "W v[Some(D0)+0..1]None ffffffff Active"]);
+        check_lines("V_TEST", &body, &[&read, "W v[Some(RegisterNumber(D0))+0..1]None ffffffff Active"]);
     }
     // A bound computed from data.
     check_lines(
@@ -147,7 +150,11 @@ fn lanes_selected_by_data() {
         "for lane in 0 : WAVE_SIZE - 1 do
            if EXEC.u64[lane] then VGPR[lane][VDST] = operandLane(S0, operandLane(S1, lane, 0).i32, 0); endif
          endfor",
-        &["R S0 ffffffff Any?", "R S1 ffffffff Active", "W v[Some(D0)+0..1]None ffffffff Active"],
+        &[
+            "R S0 ffffffff Any?",
+            "R S1 ffffffff Active",
+            "W v[Some(RegisterNumber(D0))+0..1]None ffffffff Active",
+        ],
     );
     check_lines(
         "V_TEST",
@@ -171,7 +178,7 @@ fn m0_relative_registers() {
         body,
         &[
             "R M0 ffffffff Once",
-            "R s[Some(S0)+0..1]Some(M0Field { shift: 0, mask: 1023 }) ffffffff Once",
+            "R s[Some(RegisterNumber(S0))+0..1]Some(M0Field { shift: 0, mask: 1023 }) ffffffff Once",
             "W D0 ffffffff Once",
         ],
     );
@@ -208,13 +215,17 @@ fn registers_by_one_of_two_numbers() {
     check_lines(
         "S_TEST",
         "r = SCC ? 5U : SDST + 2U; SGPR[r + 1U] = 1U;",
-        &["R Scc 1 Once", "W s[None+6..7]None ffffffff Once?", "W s[Some(D0)+3..4]None ffffffff Once?"],
+        &[
+            "R Scc 1 Once",
+            "W s[None+6..7]None ffffffff Once?",
+            "W s[Some(RegisterNumber(D0))+3..4]None ffffffff Once?",
+        ],
     );
     // The choice depends on the instruction only, and no register has a number this high.
     check_lines(
         "S_TEST",
         "if SDST == 124U then r = 0x4000U; else r = SDST; endif; SGPR[r] = 1U;",
-        &["W s[Some(D0)+0..1]None ffffffff Once if RegisterNumber(D0)>>0&ffffffff!=124"],
+        &["W s[Some(RegisterNumber(D0))+0..1]None ffffffff Once if RegisterNumber(D0)>>0&ffffffff!=124"],
     );
 }
 
@@ -229,9 +240,9 @@ fn writes_invalidate_known_state() {
     let lane = "lane = EXEC == 0x0ULL ? 0U : 32'U(count_trailing_zeros(EXEC.u64)); VGPR[lane][VDST] = 1U;";
     for (before, write) in [
         ("EXEC_LO = 2U;", "W ExecLo ffffffff Once"),
-        ("SGPR[SDST] = 2U;", "W s[Some(D0)+0..1]None ffffffff Once"),
+        ("SGPR[SDST] = 2U;", "W s[Some(RegisterNumber(D0))+0..1]None ffffffff Once"),
     ] {
-        let mut expected = vec![write, "W v[Some(D0)+0..1]None ffffffff Any?"];
+        let mut expected = vec![write, "W v[Some(RegisterNumber(D0))+0..1]None ffffffff Any?"];
         expected.sort_by_key(|line| line.contains("s["));
         let mut found = lines("V_TEST", &format!("{before} {lane}"));
         found.sort_by_key(|line| line.contains("s["));
@@ -257,13 +268,13 @@ fn lane_zero_by_another_condition() {
     check_lines(
         "V_TEST",
         "lane = SCC ? 0U : 32'U(count_trailing_zeros(EXEC.u64)); VGPR[lane][VDST] = 1U;",
-        &["R Scc 1 Once", "W v[Some(D0)+0..1]None ffffffff Any?"],
+        &["R Scc 1 Once", "W v[Some(RegisterNumber(D0))+0..1]None ffffffff Any?"],
     );
     check_lines(
         "V_TEST",
         "if EXEC != 0x0ULL then lane = 32'U(count_trailing_zeros(EXEC.u64)); else lane = 0U; endif
          VGPR[lane][VDST] = 1U;",
-        &["W v[Some(D0)+0..1]None ffffffff LowestActive"],
+        &["W v[Some(RegisterNumber(D0))+0..1]None ffffffff LowestActive"],
     );
 }
 

@@ -167,8 +167,9 @@ fn integer(value: i64, constant: Constant, force_literal: bool) -> Result<Encode
         Constant::Int64 | Constant::F64 => 64,
         _ => 32,
     };
-    // Literals have at most 32 bits, regardless of the operand.
-    let width = narrow.min(32);
+    // Literals have at most 32 bits, regardless of the operand; those of 16-bit operands have 32 if they are marked as
+    // literals, which is how code with bits in the upper half is printed.
+    let width = if force_literal { 32 } else { narrow.min(32) };
     if !force_literal {
         let inline = match narrow {
             64 => inline_integer(value).or_else(|| inline_float(value as u64, constant)),

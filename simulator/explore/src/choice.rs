@@ -45,12 +45,10 @@ pub fn run(machine: &mut Machine<'_>, chooser: &mut dyn Chooser, limit: u64) -> 
         let Some(thread) = next else { return Run { end: None, steps } };
         steps += 1;
         last = thread;
-        match machine.step(thread) {
-            Ok(event) => chooser.executed(&event),
-            Err((event, fault)) => {
-                chooser.executed(&event);
-                return Run { end: Some(End::Fault(fault)), steps };
-            }
+        let (event, fault) = machine.step(thread);
+        chooser.executed(&event);
+        if let Some(fault) = fault {
+            return Run { end: Some(End::Fault(fault)), steps };
         }
     }
 }

@@ -120,7 +120,7 @@ impl Search {
                 }
                 node.sleep.push((*thread, Rc::new(footprint.clone())));
             }
-            let event = machine.step(choice.thread).unwrap_or_else(|(event, _)| event);
+            let (event, _) = machine.step(choice.thread);
             search.stack.push(node);
             // The races of these steps are known: their choices are in the saved state.
             search.record(&mut clocks, &event, false);
@@ -232,10 +232,7 @@ impl Search {
                 self.stack.push(node);
             }
             let thread = self.stack[steps].thread;
-            let (event, fault) = match machine.step(thread) {
-                Ok(event) => (event, None),
-                Err((event, fault)) => (event, Some(fault)),
-            };
+            let (event, fault) = machine.step(thread);
             self.record_at(&mut clocks, steps, &event, steps + 1 >= given);
             steps += 1;
             if let Some(fault) = fault {

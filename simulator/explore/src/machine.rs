@@ -265,11 +265,9 @@ impl<'a> Machine<'a> {
         self.table.get(index).float_atomic
     }
 
-    /// Executes a step of a wave that [can run](Machine::can_run).
-    ///
-    /// # Errors
-    /// The fault that ends the run, with what the step has done before.
-    pub fn step(&mut self, thread: Thread) -> Result<Event, (Event, Box<Fault>)> {
+    /// Executes a step of a wave that [can run](Machine::can_run). Returns what it has done, and the fault that ends the
+    /// run, if any.
+    pub fn step(&mut self, thread: Thread) -> (Event, Option<Box<Fault>>) {
         let (group, wave) = self.place(thread);
         let wave = wave as usize;
         let before = self.barriers(group, wave);
@@ -297,11 +295,11 @@ impl<'a> Machine<'a> {
             _ => self.turns.push((thread, event.instructions)),
         }
         if let Err(fault) = result {
-            return Err((event, fault));
+            return (event, Some(fault));
         }
         self.note_barriers(group, wave, &before, &mut event);
         self.note_polling(group, wave, private, &mut event);
-        Ok(event)
+        (event, None)
     }
 
     fn first_of_cluster(&self, group: u64) -> u64 {

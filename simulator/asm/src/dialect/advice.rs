@@ -16,6 +16,26 @@ pub fn wait_instruction(counter: &str, n: usize) -> String {
 /// A vector instruction that does nothing.
 pub const VECTOR_NOP: &str = "v_nop";
 
+/// Returns whether an instruction only tells the hardware which results the following ones wait for.
+pub fn is_delay_hint(name: &str) -> bool {
+    name == "S_DELAY_ALU"
+}
+
+/// Returns whether an architecture has hints of delays.
+pub fn has_delay_hints(arch: Arch) -> bool {
+    arch.table().instruction("S_DELAY_ALU").is_some()
+}
+
+/// Returns the clocks that an instruction which does nothing waits by its immediate: S_NOP some, S_SLEEP 64 for each
+/// (RDNA3 manual, *S_NOP*, *S_SLEEP*).
+pub fn idle_clocks(name: &str, immediate: u32) -> u32 {
+    match name {
+        "S_NOP" => immediate & 15,
+        "S_SLEEP" => 64 * (immediate & 127),
+        _ => 0,
+    }
+}
+
 /// Invalidates the scalar cache.
 pub const SCALAR_CACHE: &str = "s_dcache_inv";
 

@@ -3,6 +3,7 @@
 
 use super::{Code, Level, Remark};
 use crate::data::UnitKind;
+use wavesim_asm::dialect::advice::{has_delay_hints, is_delay_hint};
 use wavesim_machine::exec::effects::Class;
 
 /// The kinds of instructions that an identifier counts back.
@@ -26,7 +27,7 @@ fn named(id: u32) -> Option<(Counted, usize)> {
 
 pub(super) fn check(code: &Code<'_>, (first, last): (usize, usize), out: &mut Vec<Remark>) {
     let arch = code.program.arch;
-    if arch.table().instruction("S_DELAY_ALU").is_none() {
+    if !has_delay_hints(arch) {
         return;
     }
     let name = |index: usize| code.program.insts[index].instruction(arch.table()).name;
@@ -34,7 +35,7 @@ pub(super) fn check(code: &Code<'_>, (first, last): (usize, usize), out: &mut Ve
     let is_valu = |index: usize| code.effects[index].class == Class::Valu && !is_trans(index);
     // Instructions that a hint covers.
     let mut hinted = vec![false; last + 1 - first];
-    for index in (first..=last).filter(|index| name(*index) == "S_DELAY_ALU") {
+    for index in (first..=last).filter(|index| is_delay_hint(name(*index))) {
         let immediate = code.program.insts[index].field(arch.table(), "SIMM16").unwrap_or(0);
         let skip = (immediate >> 4 & 7) as usize;
         for (id, to) in [(immediate & 15, index + 1), (immediate >> 7 & 15, index + 1 + skip)] {
@@ -69,7 +70,7 @@ pub(super) fn check(code: &Code<'_>, (first, last): (usize, usize), out: &mut Ve
         if !matches!(code.effects[index].class, Class::Valu) || hinted[index - first] {
             continue;
         }
-        let Some(before) = (first..index).rev().find(|at| name(*at) != "S_DELAY_ALU") else { continue };
+        let Some(before) = (first..index).rev().find(|at| !is_delay_hint(name(*at))) else { continue };
         let long = code.costs[before].latency > code.costs[before].busy;
         if (is_valu(before) || is_trans(before)) && long && code.depends(index, before) {
             let message = format!(

@@ -1,6 +1,7 @@
 //! Adjacent vector instructions that could be one dual instruction. The assembler decides what a legal one is.
 
 use super::{Code, Level, Remark};
+use wavesim_asm::dialect::advice::is_delay_hint;
 use wavesim_asm::{NoSymbols, Options, parse};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::Class;
@@ -18,12 +19,14 @@ fn half(arch: Arch, text: &str) -> Option<String> {
 
 pub(super) fn check(code: &Code<'_>, (first, last): (usize, usize), out: &mut Vec<Remark>) {
     let arch = code.program.arch;
-    if code.program.wave_size != 32 || arch.table().instruction("V_DUAL_MOV_B32").is_none() {
+    if code.program.wave_size != 32
+        || !arch.table().instructions.iter().any(|inst| inst.name.starts_with("V_DUAL_"))
+    {
         return;
     }
     // Hints to the hardware are not between two instructions.
     let name = |index: usize| code.program.insts[index].instruction(arch.table()).name;
-    let list: Vec<usize> = (first..=last).filter(|index| name(*index) != "S_DELAY_ALU").collect();
+    let list: Vec<usize> = (first..=last).filter(|index| !is_delay_hint(name(*index))).collect();
     let mut at = 0;
     while at + 1 < list.len() {
         let (x, y) = (list[at], list[at + 1]);

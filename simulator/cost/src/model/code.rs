@@ -4,6 +4,7 @@ use super::cache::ticks;
 use crate::class::{self, InstCost};
 use crate::data::{ArchCost, UnitKind};
 use isa_spec::pcode::builtins::Control;
+use wavesim_asm::dialect::advice;
 use wavesim_inspect::check::Scoreboard;
 use wavesim_isa::arch::facts::Counter;
 use wavesim_machine::exec::effects::{Class, Effects};
@@ -121,10 +122,6 @@ fn idle(program: &Program, index: usize, effects: &Effects) -> u64 {
     if effects.class != Class::Control || !effects.calls.contains(&Control::Nop) {
         return 0;
     }
-    let immediate = u64::from(inst.field(table, "SIMM16").unwrap_or(0));
-    match inst.instruction(table).name {
-        "S_NOP" => ticks((immediate & 15) as f64),
-        "S_SLEEP" => ticks(64.0 * (immediate & 127) as f64),
-        _ => 0,
-    }
+    let immediate = inst.field(table, "SIMM16").unwrap_or(0);
+    ticks(f64::from(advice::idle_clocks(inst.instruction(table).name, immediate)))
 }

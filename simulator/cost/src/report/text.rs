@@ -138,7 +138,8 @@ fn summary(profile: &Profile, out: &mut String) {
 /// Returns the figures of a profile beside those with changes.
 pub fn comparison(before: &Profile, after: &Profile) -> String {
     let mut out = format!("{:<26} {:>14} {:>14} {:>8}\n", "", "as is", "what if", "change");
-    let rows: [(&str, fn(&Profile) -> f64); 7] = [
+    type Figure = (&'static str, fn(&Profile) -> f64);
+    let rows: [Figure; 7] = [
         ("time, us", |p| p.prediction.microseconds),
         ("clocks", |p| p.prediction.clocks),
         ("waves a SIMD", |p| f64::from(p.plan.occupancy.waves_of_simd)),

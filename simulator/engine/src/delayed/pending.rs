@@ -307,10 +307,10 @@ fn merge(
         if lanes == u32::MAX && written.bits == u32::MAX && before.is_none() {
             vec = LaneVec(*result);
         } else {
-            for lane in 0..32 {
-                let changed = before.is_none_or(|before| before[half].0[lane] != result[lane]);
+            for (lane, (now, new)) in vec.0.iter_mut().zip(result).enumerate() {
+                let changed = before.is_none_or(|before| before[half].0[lane] != *new);
                 if lanes >> lane & 1 == 1 && changed {
-                    vec.0[lane] = vec.0[lane] & !written.bits | result[lane] & written.bits;
+                    *now = *now & !written.bits | new & written.bits;
                 }
             }
         }

@@ -26,7 +26,8 @@ pub struct Controlled<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
     groups: Vec<Slot<'a>>,
-    /// Objects of workgroups that have ended.
+    /// Objects of workgroups that have ended; boxed, as those of running ones, which are large and move into a slot.
+    #[allow(clippy::vec_box, reason = "the boxes move between this list and the slots")]
     spare: Vec<Box<RunningGroup<'a>>>,
     /// The barriers of clusters whose workgroups have run, by the index of the cluster.
     clusters: BTreeMap<u64, Barrier>,

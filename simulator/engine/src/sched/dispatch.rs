@@ -3,6 +3,7 @@
 
 pub use super::cancel::INTERRUPT;
 use super::cluster::Cluster;
+use super::follow;
 use super::launch::SHORT_SLICE;
 pub use super::launch::{
     Budget, Dispatch, DispatchError, InitialState, Layout, MAX_LDS, MAX_SCRATCH, Progress, Registers,
@@ -10,7 +11,6 @@ pub use super::launch::{
 };
 pub use super::order::{GroupOrder, Schedule};
 use super::queue::{Followers, Queue};
-use super::recorded;
 pub use super::slot::{MAX_ITEMS, MAX_WAVES};
 use crate::observe::{NoObserver, Observer};
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ use wavesim_machine::memory::Memory;
 pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fault>> {
     dispatch.check().map_err(launch_fault)?;
     if let Some(recorded) = &dispatch.recorded {
-        let (stats, result) = recorded::run(dispatch, memory, recorded, &mut NoObserver);
+        let (stats, result) = follow::run(dispatch, memory, recorded, &mut NoObserver);
         return result.map(|()| stats);
     }
     let total = dispatch.workgroups();
@@ -77,7 +77,7 @@ pub fn run_observed<O: Observer + ?Sized>(
         return (stats, Err(launch_fault(e)));
     }
     if let Some(recorded) = &dispatch.recorded {
-        return recorded::run(dispatch, memory, recorded, observer);
+        return follow::run(dispatch, memory, recorded, observer);
     }
     let budget = Budget::new(dispatch.max_instructions);
     let groups = u64::from(dispatch.cluster_workgroups());

@@ -5,6 +5,7 @@ mod cancel;
 pub mod cluster;
 pub mod controlled;
 pub mod dispatch;
+mod follow;
 pub mod group;
 mod launch;
 pub(crate) mod next_ready;

@@ -1,14 +1,7 @@
 //! Recorded schedules: which wave of which workgroup executed how many instructions, turn by turn. A run that follows
 //! one is the recorded run again, in every command that takes `--schedule`.
 
-use super::controlled::Controlled;
-use super::dispatch::RunStats;
-use super::launch::Dispatch;
-use super::next_ready::TURN;
-use crate::observe::Observer;
 use std::fmt::Write as _;
-use wavesim_machine::fault::{Fault, FaultKind};
-use wavesim_machine::memory::Memory;
 
 /// The instructions that a wave executes before another one runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,50 +209,6 @@ impl Recorded {
             false => Err(ScheduleError::Kernel { found: self.kernel, own: kernel }),
         }
     }
-}
-
-/// Runs a dispatch in the order of its recorded schedule.
-pub(super) fn run<O: Observer + ?Sized>(
-    dispatch: &Dispatch<'_>,
-    memory: &Memory,
-    recorded: &Recorded,
-    observer: &mut O,
-) -> (RunStats, Result<(), Box<Fault>>) {
-    let mut machine = Controlled::new(dispatch, memory);
-    let result = follow(&mut machine, recorded, observer);
-    let stats =
-        RunStats { instructions: machine.executed, waves: machine.started() * u64::from(dispatch.waves()) };
-    machine.recycle();
-    (stats, result)
-}
-
-fn follow<O: Observer + ?Sized>(
-    machine: &mut Controlled<'_>,
-    recorded: &Recorded,
-    observer: &mut O,
-) -> Result<(), Box<Fault>> {
-    for turn in recorded.turns() {
-        let Turn { group, wave, instructions } = *turn;
-        let mut left = instructions;
-        while left > 0 {
-            let executed = match machine.can_run(group, wave as usize) {
-                true => machine.run(group, wave as usize, left, observer)?,
-                false => 0,
-            };
-            if executed == 0 {
-                return Err(machine.fault(
-                    FaultKind::Other,
-                    format!(
-                        "the recorded schedule does not fit this run: wave {wave} of the workgroup that starts as number \
-                         {group} cannot run after {} instructions",
-                        machine.executed
-                    ),
-                ));
-            }
-            left -= executed.min(left);
-        }
-    }
-    machine.run_fairly(TURN, observer)
 }
 
 #[cfg(test)]

@@ -69,8 +69,8 @@ impl Machine<'_> {
         if m.dpp_ctrl.is_none() {
             return terms.bool(true);
         }
-        let row = get(m.row_mask) >> (lane / 16 & 3) & 1;
-        let bank = get(m.bank_mask) >> (lane / 4 & 3) & 1;
+        let row = get(m.row_mask) >> ((lane / 16) & 3) & 1;
+        let bank = get(m.bank_mask) >> ((lane / 4) & 3) & 1;
         if row == 0 || bank == 0 {
             return terms.bool(false);
         }

@@ -178,11 +178,6 @@ pub static CLASSES: &[Class] = &[
         holds: |c| matches!(c.name, "V_CVT_PK_FP8_F16" | "V_CVT_PK_BF8_F16"),
     },
     Class {
-        id: "accumulator-atomics",
-        kinds: &[Difference::NoText, Difference::NoWords],
-        holds: |c| c.arch.is_cdna() && c.name.starts_with("GLOBAL_ATOMIC_") && c.text.contains(" a"),
-    },
-    Class {
         id: "write-back-hint",
         kinds: &[Difference::Text, Difference::Words],
         holds: |c| {
