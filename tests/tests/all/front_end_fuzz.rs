@@ -254,6 +254,27 @@ fn long_random_programs_run() {
     }
 }
 
+/// Image instructions whose descriptors are anywhere, also beyond the last scalar register.
+#[test]
+fn descriptors_anywhere() {
+    let mut found = 0;
+    for machine in 0..9u8 {
+        let (arch, _, _) = fuzz::machine(&[machine]);
+        let table = arch.table();
+        let name = |entry: usize| table.instructions[table.entries[entry].inst as usize].name;
+        for entry in (0..table.entries.len()).filter(|entry| name(*entry).starts_with("IMAGE_")) {
+            let mut rng = Rng(entry as u64);
+            let insts = (0..8).filter_map(|_| random::instruction(&mut rng, arch, entry as _));
+            for words in insts.filter_map(|inst| wavesim::codec::encode(arch, &inst).ok()) {
+                let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+                bounded("whole_run", &[machine].into_iter().chain(bytes).collect::<Vec<u8>>());
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 4_000, "{found} instructions");
+}
+
 /// Generates input for `whole_run`. Mostly generated instructions, because corrupted programs rarely run far.
 fn runs() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![3 => instructions(), 1 => on_any_machine(code())]

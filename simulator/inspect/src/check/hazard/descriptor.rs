@@ -239,7 +239,9 @@ pub(super) fn check(step: &Step<'_>, effects: &Effects, descriptors: &Descriptor
         let used = effects.reads.iter().find(|used| used.file == File::Sgpr && used.role == role);
         if let Some(used) = used {
             let registers = used.registers(wave, false);
-            words.iter_mut().zip(registers).for_each(|(word, at)| *word = wave.sgprs[at as usize]);
+            // Registers that do not exist read as 0.
+            let read = |at: u16| wave.sgprs.get(at as usize).copied().unwrap_or(0);
+            words.iter_mut().zip(registers).for_each(|(word, at)| *word = read(at));
         }
         words
     };
