@@ -282,6 +282,9 @@ impl Generator<'_> {
         if buffer {
             let stride = self.rng.pick(&[0u32, 4, 16, 64]);
             let format = self.rng.bits() as u32 & 0x300e_0000 | (self.rng.below(64) as u32) << 12;
+            // STRIDE_SCALE multiplies by 1, 4, 8 or 32: a larger stride than 64 leads out of the buffer.
+            let scale = [0, 2, 3, 5][(format >> 18 & 3) as usize];
+            let stride = if stride << scale > 64 { 0 } else { stride };
             let words = [GLOBAL_BASE as u32, stride << 16, self.rng.below(128) as u32, format];
             for (word, register) in words.into_iter().zip(ADDRESS..) {
                 self.text(&format!("s_mov_b32 s{register}, 0x{word:x}"));

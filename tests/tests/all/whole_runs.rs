@@ -173,7 +173,7 @@ fn programs_agree(arch: Arch, seed: u64) {
     }
     let first = stopped[..stopped.len().min(5)].join("\n");
     println!("{}: {ended} programs came to their end, {} stopped:\n{first}", arch.name(), stopped.len());
-    assert!(ended > stopped.len(), "most programs stop before their end:\n{first}");
+    assert!(ended >= 4 * stopped.len(), "most programs stop before their end:\n{first}");
 }
 
 /// Returns a machine with random registers and memory.
