@@ -167,9 +167,8 @@ fn integer(value: i64, constant: Constant, force_literal: bool) -> Result<Encode
         Constant::Int64 | Constant::F64 => 64,
         _ => 32,
     };
-    // Literals have at most 32 bits, regardless of the operand; those of 16-bit operands have 32 if they are marked as
-    // literals, which is how code with bits in the upper half is printed.
-    let width = if force_literal { 32 } else { narrow.min(32) };
+    // Literals have at most 32 bits, regardless of the operand.
+    let width = narrow.min(32);
     if !force_literal {
         let inline = match narrow {
             64 => inline_integer(value).or_else(|| inline_float(value as u64, constant)),
@@ -264,12 +263,17 @@ fn f16_holds(number: Decimal) -> bool {
     rounded.is_infinite() == value.is_infinite() && (rounded.is_normal() || exact)
 }
 
-/// Prints a literal as an operand of this type.
-pub fn literal_text(literal: u32, constant: Constant) -> String {
-    let value = match constant {
+/// The bits of a literal that an operand of this type reads, and that are printed.
+pub fn literal_bits(literal: u32, constant: Constant) -> u32 {
+    match constant {
         Constant::Int16 | Constant::F16 | Constant::F16OrBits => literal & 0xffff,
         _ => literal,
-    };
+    }
+}
+
+/// Prints a literal as an operand of this type.
+pub fn literal_text(literal: u32, constant: Constant) -> String {
+    let value = literal_bits(literal, constant);
     // LLVM prints a literal that equals an inline constant as that constant.
     let number = match constant {
         Constant::F16 => value as u16 as i16 as i64,

@@ -217,7 +217,9 @@ impl Printer<'_> {
                 let inline = !self.form.traits.has(Trait::NoInlineFirstSource);
                 let marked = self.exact || inline && LITERALS_ARE_MARKED.has(self.options.arch);
                 match constant::literal_text(literal, slot.constant) {
-                    text if marked && !text.starts_with("0x") => format!("lit(0x{literal:x})"),
+                    text if marked && !text.starts_with("0x") => {
+                        format!("lit(0x{:x})", constant::literal_bits(literal, slot.constant))
+                    }
                     text => text,
                 }
             }
