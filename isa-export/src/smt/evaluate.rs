@@ -341,17 +341,8 @@ impl<M: Machine> Evaluation<'_, M> {
             Some(lo) if lo >= of as u128 => old,
             Some(lo) => {
                 let lo = lo as u32;
-                let kept = width.min(of - lo);
-                let mut result = t.extract(value, 0, kept);
-                if lo > 0 {
-                    let below = t.extract(old, 0, lo);
-                    result = t.concat(result, below);
-                }
-                if lo + kept < of {
-                    let above = t.extract(old, lo + kept, of - lo - kept);
-                    result = t.concat(above, result);
-                }
-                result
+                let part = t.extract(value, 0, width.min(of - lo));
+                t.replace(old, part, lo)
             }
             None => {
                 let count = t.resize(lo, of);

@@ -89,7 +89,7 @@ impl smt::Machine for Machine<'_> {
                     _ => self.get(terms, lane, register),
                 },
             };
-            words.insert(register, replace(terms, old, part, bit));
+            words.insert(register, terms.replace(old, part, bit));
             at += same;
         }
         for (register, word) in words {
@@ -386,19 +386,4 @@ impl Machine<'_> {
         }
         Ok(result)
     }
-}
-
-/// Replaces bits from a position on.
-fn replace(terms: &mut Terms, old: Term, part: Term, at: u32) -> Term {
-    let (of, width) = (terms.width(old), terms.width(part));
-    let mut result = part;
-    if at > 0 {
-        let below = terms.extract(old, 0, at);
-        result = terms.concat(result, below);
-    }
-    if at + width < of {
-        let above = terms.extract(old, at + width, of - at - width);
-        result = terms.concat(above, result);
-    }
-    result
 }
