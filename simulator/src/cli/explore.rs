@@ -30,7 +30,8 @@ pub struct ExploreArgs {
     #[command(flatten)]
     pub input: InputArgs,
     /// Number of random schedules
-    #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with = "systematic")]
+    #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with = "systematic",
+        value_parser = clap::value_parser!(u64).range(1..))]
     pub random: u64,
     /// Orderings that a bug needs, for which random schedules are made (PCT)
     #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]

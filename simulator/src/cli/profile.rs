@@ -64,6 +64,8 @@ pub fn run(args: &ProfileArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         None => std::borrow::Cow::Borrowed(data::device_of(prepared.program.arch)?),
     };
     let costs = Costs::of(&device)?;
+    // Before the run, so that a wrong key prints no prediction.
+    let changed = args.what_if.as_ref().map(|changes| changed_costs(changes, &costs)).transpose()?;
     let profile = match profiled(args, &prepared, &costs)? {
         Ok(profile) => profile,
         Err(code) => return Ok(code),
@@ -85,20 +87,23 @@ pub fn run(args: &ProfileArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     if let Some(path) = &args.perfetto {
         write(path, report::perfetto(&profile, program).to_string())?;
     }
-    if let Some(changes) = &args.what_if {
-        let base = match &changes.device {
-            Some(name) => Costs::of(&*device::open(name)?)?,
-            None => costs,
-        };
+    if let Some(changed) = changed {
         // The run has changed the memory of the first one.
         let again = args.input.prepare(0)?;
-        let changed = match profiled(args, &again, &base.changed(changes)?)? {
+        let changed = match profiled(args, &again, &changed)? {
             Ok(profile) => profile,
             Err(code) => return Ok(code),
         };
         write!(out, "\n{}", report::comparison(&profile, &changed))?;
     }
     Ok(OK)
+}
+
+/// Returns the costs of `--what-if`.
+fn changed_costs(changes: &Changes, costs: &Costs) -> anyhow::Result<Costs> {
+    let other =
+        changes.device.as_ref().map(|name| anyhow::Ok(Costs::of(&*device::open(name)?)?)).transpose()?;
+    Ok(other.as_ref().unwrap_or(costs).changed(changes)?)
 }
 
 /// Runs the kernel; returns its profile, or the exit code after a fault.

@@ -26,13 +26,21 @@ pub fn has_delay_hints(arch: Arch) -> bool {
     arch.table().instruction("S_DELAY_ALU").is_some()
 }
 
-/// Returns the clocks that an instruction which does nothing waits by its immediate: S_NOP some, S_SLEEP 64 for each
-/// (RDNA3 manual, *S_NOP*, *S_SLEEP*).
-pub fn idle_clocks(name: &str, immediate: u32) -> u32 {
+/// An instruction that does nothing for some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idle {
+    /// S_NOP, with the units of time in its immediate.
+    Nop(u32),
+    /// S_SLEEP.
+    Sleep(u32),
+}
+
+/// Returns how long an instruction does nothing, if that is what it does (RDNA3 manual, *S_NOP*, *S_SLEEP*).
+pub fn idle(name: &str, immediate: u32) -> Option<Idle> {
     match name {
-        "S_NOP" => immediate & 15,
-        "S_SLEEP" => 64 * (immediate & 127),
-        _ => 0,
+        "S_NOP" => Some(Idle::Nop(immediate & 15)),
+        "S_SLEEP" => Some(Idle::Sleep(immediate & 127)),
+        _ => None,
     }
 }
 

@@ -97,6 +97,10 @@ pub struct Issue {
     pub vgpr_banks: Quantity,
     /// From the start of a wave to its first instruction.
     pub wave_start: Quantity,
+    /// That S_NOP waits for each unit of its immediate.
+    pub nop: Quantity,
+    /// The same of S_SLEEP.
+    pub sleep: Quantity,
 }
 table!(
     Issue,
@@ -110,6 +114,8 @@ table!(
     instruction_miss = "instruction-miss",
     vgpr_banks = "vgpr-banks",
     wave_start = "wave-start",
+    nop = "nop",
+    sleep = "sleep",
 );
 
 /// LDS.

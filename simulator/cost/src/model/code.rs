@@ -4,7 +4,7 @@ use super::cache::ticks;
 use crate::class::{self, InstCost};
 use crate::data::{ArchCost, UnitKind};
 use isa_spec::pcode::builtins::Control;
-use wavesim_asm::dialect::advice;
+use wavesim_asm::dialect::advice::{self, Idle};
 use wavesim_inspect::check::Scoreboard;
 use wavesim_isa::arch::facts::Counter;
 use wavesim_machine::exec::effects::{Class, Effects};
@@ -107,7 +107,7 @@ impl Code {
                 atomic: e.atomic,
                 ordered: e.class != Class::Smem,
                 fetch: program.pcs[index] / line,
-                idle: idle(program, index, e),
+                idle: idle(program, index, e, cost),
             }
         };
         let insts = effects.iter().enumerate().map(of).collect();
@@ -115,13 +115,18 @@ impl Code {
     }
 }
 
-/// Returns the ticks that an instruction does nothing: `s_nop` and `s_sleep` have their clocks in the immediate.
-fn idle(program: &Program, index: usize, effects: &Effects) -> u64 {
+/// Returns the ticks that an instruction does nothing, which are in its immediate.
+fn idle(program: &Program, index: usize, effects: &Effects, cost: &ArchCost) -> u64 {
     let inst = &program.insts[index];
     let table = program.arch.table();
     if effects.class != Class::Control || !effects.calls.contains(&Control::Nop) {
         return 0;
     }
     let immediate = inst.field(table, "SIMM16").unwrap_or(0);
-    ticks(f64::from(advice::idle_clocks(inst.instruction(table).name, immediate)))
+    let (units, clocks) = match advice::idle(inst.instruction(table).name, immediate) {
+        Some(Idle::Nop(units)) => (units, &cost.issue.nop),
+        Some(Idle::Sleep(units)) => (units, &cost.issue.sleep),
+        None => return 0,
+    };
+    ticks(f64::from(units) * clocks.value())
 }
