@@ -5,7 +5,7 @@
 //! - `observe/x.rdna`: `wavesim run` with the arguments in the first line prints `x.expected`;
 //! - `debug/x.txt`: a debugger script, with the arguments in the first line `# args: …`, prints `x.expected`;
 //! - `explore/x.rdna`: `wavesim explore` with the arguments in the first line prints `x.expected`;
-//! - `docs/cdna5.md`, `docs/debugger.md`, `docs/debugging.md`, `docs/delayed-memory.md`, `docs/exploring.md`,
+//! - `docs/cdna5.md`, `docs/cost.md`, `docs/debugger.md`, `docs/debugging.md`, `docs/delayed-memory.md`, `docs/exploring.md`,
 //!   `docs/riscv-gpu.md`: each `$ wavesim …` in a `console` block prints the lines below it;
 //! - `examples/x.rdna` is clean under `wavesim check`.
 
@@ -19,7 +19,7 @@ use wavesim_tests::wavesim;
 
 pub fn trials() -> Vec<Trial> {
     let documents =
-        ["cdna5", "debugger", "debugging", "delayed-memory", "exploring", "riscv-gpu"].map(|name| {
+        ["cdna5", "cost", "debugger", "debugging", "delayed-memory", "exploring", "riscv-gpu"].map(|name| {
             let path = format!("docs/{name}.md");
             Trial::test(format!("docs::{name}"), move || transcripts(Path::new(&path)))
         });
