@@ -34,8 +34,18 @@ fn run_text(path: &Path, timing: Timing) -> Result<Vec<Vec<u8>>, String> {
 fn with_text<R>(path: &Path, guard: u64, run: impl FnOnce(&Prepared, Dispatch<'_>) -> R) -> R {
     let source = std::fs::read_to_string(path).unwrap();
     let line = source.lines().next().and_then(|l| l.strip_prefix("; args: ")).unwrap_or("");
+    with_arguments(path, line, guard, run)
+}
+
+/// Loads a file with the arguments of the command line.
+fn with_arguments<R>(
+    path: &Path,
+    arguments: &str,
+    guard: u64,
+    run: impl FnOnce(&Prepared, Dispatch<'_>) -> R,
+) -> R {
     let name = path.display().to_string();
-    let words = ["wavesim", "check", &name].into_iter().chain(line.split_whitespace());
+    let words = ["wavesim", "check", &name].into_iter().chain(arguments.split_whitespace());
     let cli = Cli::try_parse_from(words).unwrap();
     let Command::Check(args) = cli.command else { panic!("not a check") };
     let prepared = args.input.prepare(guard).unwrap_or_else(|e| panic!("{name}: {e:#}"));
@@ -119,6 +129,28 @@ fn kernels_that_lack_a_wait_compute_something_else() {
     }
     println!("{different} differ, the same: {same:?}");
     assert!(different > 30, "{different} differ; the same: {same:?}");
+}
+
+/// Copies to LDS by the copy engines of CDNA 5 take effect until the waits for their own counters.
+#[test]
+fn copies_to_lds_arrive_late() {
+    let objects = "tests/filetests/check/objects";
+    let arguments = "--grid 1 --block 32 --arg x:i32[64]=arange(64) --arg out_y:i32[32]";
+    for (file, arguments, is_waited) in [
+        ("tests/filetests/check/waits_async_cdna5.rdna".to_owned(), "", false),
+        ("tests/filetests/check/clean_lds_mask_cdna5.rdna".to_owned(), "", true),
+        (format!("{objects}/tensor_missing.gfx1250.co"), arguments, false),
+        (format!("{objects}/tensor_waited.gfx1250.co"), arguments, true),
+    ] {
+        let run = |timing| {
+            with_arguments(&root().join(&file), arguments, 0, |prepared, dispatch| {
+                outputs(prepared, dispatch, timing).unwrap_or_else(|fault| panic!("{file}: {fault}"))
+            })
+        };
+        let expected = run(Timing::Immediate);
+        let different = (0..32).filter(|seed| run(Timing::Delayed(*seed)) != expected).count();
+        assert_eq!(different == 0, is_waited, "{file}: {different} of 32 seeds differ");
+    }
 }
 
 /// Here clang 19 omits the wait for LDS stores before a barrier; `wavesim check` reports it, too.
