@@ -105,7 +105,7 @@ impl Emitter<'_> {
             self.forget_state();
             self.loops.block = self.loop_block(block);
             self.basic_block(block)?;
-            self.steady_loop(block)?;
+            self.versioned_loop(block)?;
         }
         self.b.f.push(Inst::Label(self.unit.exit));
         self.set_daz(false);
@@ -367,7 +367,7 @@ impl Emitter<'_> {
                 _ => self.stmt(stmt)?,
             }
         }
-        if self.end_steady_path(jump, op)? {
+        if self.end_versioned_path(jump, op)? {
             return Ok(());
         }
         self.flush_scalars();
@@ -398,7 +398,7 @@ impl Emitter<'_> {
             let out = self.b.f.label();
             let executed = self.branch_at_end_of_turn(op, out);
             self.set_clock(executed, target);
-            if !self.enter_steady_loop(target, block)? {
+            if !self.enter_versioned_loop(target, block)? {
                 self.b.f.push(Inst::Jump(block));
             }
             self.b.f.push(Inst::Label(out));

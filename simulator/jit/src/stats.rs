@@ -25,8 +25,8 @@ pub struct CompileStats {
 pub struct CompiledPaths {
     /// Runs of vector instructions with a fast path for coalesced or uniform accesses.
     pub fast_runs: u32,
-    /// Loops with steady iterations.
-    pub steady_loops: u32,
+    /// Loops with versioned iterations.
+    pub versioned_loops: u32,
     /// Lookups of classified offsets that are cached across blocks.
     pub cached_offsets: u32,
 }
@@ -34,16 +34,16 @@ pub struct CompiledPaths {
 impl CompiledPaths {
     /// Adds the paths of another unit.
     pub fn add(&mut self, other: CompiledPaths) {
-        let CompiledPaths { fast_runs, steady_loops, cached_offsets } = other;
+        let CompiledPaths { fast_runs, versioned_loops, cached_offsets } = other;
         self.fast_runs += fast_runs;
-        self.steady_loops += steady_loops;
+        self.versioned_loops += versioned_loops;
         self.cached_offsets += cached_offsets;
     }
 }
 
 impl std::fmt::Display for CompiledPaths {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let CompiledPaths { fast_runs, steady_loops, cached_offsets } = self;
-        write!(f, "{fast_runs} fast, {steady_loops} steady, {cached_offsets} lookups of cached offsets")
+        let CompiledPaths { fast_runs, versioned_loops, cached_offsets } = self;
+        write!(f, "{fast_runs} fast, {versioned_loops} versioned, {cached_offsets} lookups of cached offsets")
     }
 }

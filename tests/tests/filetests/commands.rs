@@ -18,8 +18,8 @@ use wavesim_golden::compare;
 use wavesim_tests::wavesim;
 
 pub fn trials() -> Vec<Trial> {
-    let documents =
-        ["cdna5", "cost", "debugger", "debugging", "delayed-memory", "exploring", "riscv-gpu"].map(|name| {
+    let documents = ["cdna5", "cost", "debugger", "debugging", "delayed-memory", "exploring", "riscv-gpu"]
+        .map(|name| {
             let path = format!("docs/{name}.md");
             Trial::test(format!("docs::{name}"), move || transcripts(Path::new(&path)))
         });

@@ -18,7 +18,7 @@ use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Src, V, Width};
 pub struct PathResults {
     /// For each mask its bits, and whether bits of inactive lanes are preserved.
     pub masks: Vec<(V, bool)>,
-    /// The fast path, if the run is part of a loop that may have steady iterations.
+    /// The fast path, if the run is part of a loop that may have versioned iterations.
     pub fast_run: Option<FastRun>,
 }
 

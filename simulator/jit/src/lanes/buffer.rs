@@ -260,8 +260,8 @@ impl Emitter<'_> {
     pub fn close_run(&mut self) -> R<()> {
         let mut run = std::mem::take(&mut self.run);
         let Some((start, scalars)) = run.start.take() else { return Ok(()) };
-        if self.loops.steady.is_some() {
-            // The checks of a steady iteration precede its only run.
+        if self.loops.versioned.is_some() {
+            // The checks of a versioned iteration precede its only run.
             return Err(Bug("a loop"));
         }
         let (env, repeated) = (self.env.clone(), self.facts.repeated.take());

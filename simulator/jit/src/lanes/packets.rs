@@ -392,7 +392,7 @@ impl Emitter<'_> {
     }
 
     /// Stores registers that no later instruction of the packet writes and whose old content nothing reads. A
-    /// steady iteration does not store them.
+    /// versioned iteration does not store them.
     fn store_early(&mut self, packet: &mut Packet, path: Path, is_last: impl Fn(u16) -> bool) {
         let now: Vec<(u16, V)> = packet
             .written()
@@ -400,7 +400,7 @@ impl Emitter<'_> {
             .collect();
         for (register, v) in now {
             let v = self.flush_pending(v);
-            if path != Path::Steady {
+            if path != Path::Versioned {
                 self.b.f.vstore(packet.base, register_displacement(register), v);
             }
             packet.stored_early.insert(register, v);

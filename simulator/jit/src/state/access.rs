@@ -146,8 +146,8 @@ pub enum Path {
     Slow,
     /// See [`super::fast_path`].
     Fast,
-    /// The fast path in a steady iteration: see [`super::steady`].
-    Steady,
+    /// The fast path in a versioned iteration: see [`super::versioning`].
+    Versioned,
 }
 
 impl ResolvedAccesses {

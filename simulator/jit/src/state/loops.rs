@@ -1,4 +1,4 @@
-//! Loops that may have steady iterations.
+//! Loops that may have versioned iterations.
 
 use crate::arith::val::Val;
 use crate::state::access::{Access, LaneOffsets, ResolvedAccesses};
@@ -19,8 +19,8 @@ pub struct LoopBlock {
     pub runs: usize,
     /// The run, if it has accesses.
     pub run: Option<FastRun>,
-    /// The steady iterations, once the general code has a jump to them.
-    pub steady: Option<Steady>,
+    /// The versioned iterations, once the general code has a jump to them.
+    pub versioned: Option<Versioned>,
 }
 
 /// A run on its fast path.
@@ -41,16 +41,16 @@ pub struct OffsetStep {
     pub max: V,
 }
 
-/// Steady iterations.
-pub struct Steady {
+/// Versioned iterations.
+pub struct Versioned {
     pub head: Label,
     pub run: FastRun,
-    pub offsets: Vec<SteadyOffsets>,
+    pub offsets: Vec<VersionedOffsets>,
 }
 
 /// Offsets that advance.
 #[derive(Clone, Copy)]
-pub struct SteadyOffsets {
+pub struct VersionedOffsets {
     pub offsets: LaneOffsets,
     /// What is added in each iteration, sign-extended and shifted.
     pub step: V,
@@ -60,9 +60,9 @@ pub struct SteadyOffsets {
     pub room: V,
 }
 
-/// What the emission of steady iterations needs.
-pub struct SteadyCode {
-    pub steady: Steady,
+/// What the emission of versioned iterations needs.
+pub struct VersionedCode {
+    pub versioned: Versioned,
     /// The loop's first operation.
     pub first: u32,
     /// The general code runs the iteration.
@@ -98,8 +98,8 @@ impl LoopBlock {
 /// The loop that is being emitted.
 #[derive(Default)]
 pub struct Loops {
-    /// The block that is being emitted, if it may have steady iterations.
+    /// The block that is being emitted, if it may have versioned iterations.
     pub block: Option<LoopBlock>,
-    /// The steady iterations, while they are emitted.
-    pub steady: Option<SteadyCode>,
+    /// The versioned iterations, while they are emitted.
+    pub versioned: Option<VersionedCode>,
 }

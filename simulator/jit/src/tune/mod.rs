@@ -1,4 +1,4 @@
 //! What only makes code faster: another copy of loops, and prefetches.
 
 pub mod prefetch;
-pub mod steady;
+pub mod versioning;

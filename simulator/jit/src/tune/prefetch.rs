@@ -1,10 +1,10 @@
-//! Prefetches of global memory in steady iterations, whose strides are known: kernels step through memory in
+//! Prefetches of global memory in versioned iterations, whose strides are known: kernels step through memory in
 //! strides that the host's prefetcher does not follow. No result, schedule or instruction count depends on
 //! them, and nothing is measured or remembered.
 
 use crate::state::access::{ResolvedAccess, ResolvedAccesses};
 use crate::state::emitter::Emitter;
-use crate::state::loops::{Steady, SteadyOffsets};
+use crate::state::loops::{Versioned, VersionedOffsets};
 use crate::state::packet::Packet;
 use wavesim_x64::inst::{Inst, Int2, Mem, V, Width};
 
@@ -16,15 +16,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Prefetches what steady iterations access a few iterations from now. The target is the second-level
+    /// Prefetches what versioned iterations access a few iterations from now. The target is the second-level
     /// cache, which supports more outstanding lines than the first. Returns the accesses that are prefetched
     /// packet by packet ([`Emitter::prefetch_packets`]), each with the distance.
-    pub fn prefetch_steadily(&mut self, steady: &Steady) -> Vec<(ResolvedAccess, V)> {
+    pub fn prefetch_versioned(&mut self, versioned: &Versioned) -> Vec<(ResolvedAccess, V)> {
         let w = Width::W64;
         let mut by_packet = Vec::new();
-        for location in streams(&steady.run.resolved) {
-            let alike = |one: &&SteadyOffsets| one.offsets == location.access.offsets();
-            let Some(offsets) = steady.offsets.iter().find(alike) else { continue };
+        for location in streams(&versioned.run.resolved) {
+            let alike = |one: &&VersionedOffsets| one.offsets == location.access.offsets();
+            let Some(offsets) = versioned.offsets.iter().find(alike) else { continue };
             let distance = self.b.f.int2(Int2::Shl, w, offsets.step, AHEAD_SHIFT);
             if covers_lines(location) {
                 by_packet.push((location.clone(), distance));

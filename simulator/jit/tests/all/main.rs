@@ -16,8 +16,8 @@ mod random;
 mod scaled;
 mod scratch;
 mod slot_collisions;
-mod steady;
 mod units;
+mod versioning;
 mod workgroups;
 
 use std::sync::Arc;

@@ -48,7 +48,7 @@ const MIXED: [&str; 11] = [
     "v_add_nc_u32 v1, s5, v1",
 ];
 
-/// Scaled offsets are contiguous: loops have a fast path and steady iterations.
+/// Scaled offsets are contiguous: loops have a fast path and versioned iterations.
 #[test]
 fn consecutive_elements_are_contiguous() {
     for (scaled, stride) in [(true, 1), (false, 16)] {
@@ -59,7 +59,7 @@ fn consecutive_elements_are_contiguous() {
             [&|lane| stride as u32 * lane, &|_| 0],
         )
         .paths;
-        assert_eq!((paths.fast_runs, paths.steady_loops), (1, 1), "scaled: {scaled}, {paths:?}");
+        assert_eq!((paths.fast_runs, paths.versioned_loops), (1, 1), "scaled: {scaled}, {paths:?}");
     }
 }
 

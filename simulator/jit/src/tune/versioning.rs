@@ -1,10 +1,10 @@
-//! Steady iterations of loops. In a loop that consists of one block, with loads or stores at offsets that
+//! Loop versioning. In a loop that consists of one block, with loads or stores at offsets that
 //! advance by a constant, an iteration that took the fast path is mostly followed by more of its kind: the
 //! memory is the same, the lanes lie as before, and only the offsets move. Such iterations are emitted once
 //! more, with one check for each offset register instead of the search for memory, the classification of
 //! lanes and the comparison of loads with stores.
 //!
-//! A steady iteration runs only if the loop goes on after it and the accesses of the iteration that follows
+//! A versioned iteration runs only if the loop goes on after it and the accesses of the iteration that follows
 //! are inside memory, too. Registers that each iteration writes before it reads them are then not stored:
 //! the next iteration writes them before anything can see them. If any check fails, the general code runs the
 //! iteration instead; all checks precede the first effect.
@@ -14,7 +14,7 @@ use crate::arith::val::Val;
 use crate::selected::{Access as AccessKind, Selected};
 use crate::state::access::{Path, ResolvedAccesses};
 use crate::state::emitter::{Emitter, Target};
-use crate::state::loops::{LoopBlock, OffsetStep, Steady, SteadyCode, SteadyOffsets};
+use crate::state::loops::{LoopBlock, OffsetStep, Versioned, VersionedCode, VersionedOffsets};
 use crate::unit::{Block, targets};
 use isa_lower::ir::{self, HostWidth, Once, Stmt, Value, ValueKind};
 use isa_lower::visit::{any_in, any_stmt, any_value};
@@ -42,7 +42,7 @@ impl Emitter<'_> {
         self.loops.block.iter_mut().for_each(|block| block.in_address = in_address);
     }
 
-    /// Returns the state to record a block in, if all of its operations can be part of steady iterations.
+    /// Returns the state to record a block in, if all of its operations can be part of versioned iterations.
     pub fn loop_block(&mut self, block: &Block) -> Option<LoopBlock> {
         let last = block.end - 1;
         let loops = targets(last, &self.context, self.selections).contains(&block.first);
@@ -55,7 +55,7 @@ impl Emitter<'_> {
             in_address: false,
             runs: 0,
             run: None,
-            steady: None,
+            versioned: None,
         })
     }
 
@@ -80,13 +80,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Continues with the next iteration of the block that is being emitted: a steady one if possible.
-    /// Returns false if its iterations are never steady.
-    pub fn enter_steady_loop(&mut self, target: u32, general: Label) -> R<bool> {
+    /// Continues with the next iteration of the block that is being emitted: a versioned one if possible.
+    /// Returns false if its iterations are never versioned.
+    pub fn enter_versioned_loop(&mut self, target: u32, general: Label) -> R<bool> {
         let Some(mut block) = self.loops.block.take().filter(|block| block.first == target) else {
             return Ok(false);
         };
-        let entered = block.steady.is_none() && self.emit_entry(&mut block, general)?;
+        let entered = block.versioned.is_none() && self.emit_entry(&mut block, general)?;
         self.loops.block = Some(block);
         Ok(entered)
     }
@@ -131,22 +131,24 @@ impl Emitter<'_> {
             let room = self.b.f.int2(Int2::Sub, w, limit, span);
             let low = self.b.f.fresh(Class::Int);
             self.b.f.push(Inst::Int2 { op: Int2::Add, width: w, d: low, a: min, b: Src::Value(step) });
-            offsets.push(SteadyOffsets { offsets: of, step, low, room });
+            offsets.push(VersionedOffsets { offsets: of, step, low, room });
         }
         let head = self.b.f.label();
         self.b.f.push(Inst::Jump(head));
-        block.steady = Some(Steady { head, run, offsets });
+        block.versioned = Some(Versioned { head, run, offsets });
         Ok(true)
     }
 
-    /// Emits the steady iterations of the block that was emitted last, if its code has a jump to them.
-    pub fn steady_loop(&mut self, block: &Block) -> R<()> {
-        let Some(steady) = self.loops.block.take().and_then(|block| block.steady) else { return Ok(()) };
-        self.paths.steady_loops += 1;
-        let (head, leave) = (steady.head, self.b.f.label());
+    /// Emits the versioned iterations of the block that was emitted last, if its code has a jump to them.
+    pub fn versioned_loop(&mut self, block: &Block) -> R<()> {
+        let Some(versioned) = self.loops.block.take().and_then(|block| block.versioned) else {
+            return Ok(());
+        };
+        self.paths.versioned_loops += 1;
+        let (head, leave) = (versioned.head, self.b.f.label());
         self.b.f.push(Inst::Label(head));
         self.forget_state();
-        self.loops.steady = Some(SteadyCode { steady, first: block.first, leave, done: false });
+        self.loops.versioned = Some(VersionedCode { versioned, first: block.first, leave, done: false });
         let last = block.end - 1;
         for at in block.first..last {
             self.operation(at)?;
@@ -157,40 +159,40 @@ impl Emitter<'_> {
         self.read_operands(once)?;
         let stmts: Vec<&Stmt> = once.body.iter().collect();
         self.branch_path(&stmts, None, &op, block.next)?;
-        self.loops.steady.take().ok_or(Bug("a loop"))?;
+        self.loops.versioned.take().ok_or(Bug("a loop"))?;
         self.b.f.push(Inst::Label(leave));
         self.b.f.push(Inst::Jump(self.unit.blocks[&block.first]));
         Ok(())
     }
 
-    /// Emits the end of a path through the branch of a steady iteration: the iteration itself if the path
+    /// Emits the end of a path through the branch of a versioned iteration: the iteration itself if the path
     /// leads to the next one, otherwise the way back to the general code. Returns false elsewhere.
-    pub fn end_steady_path(&mut self, jump: Option<Target>, op: &Op) -> R<bool> {
-        let Some(code) = &self.loops.steady else { return Ok(false) };
+    pub fn end_versioned_path(&mut self, jump: Option<Target>, op: &Op) -> R<bool> {
+        let Some(code) = &self.loops.versioned else { return Ok(false) };
         let next = match jump {
             Some(Target::Static(pc)) => self.context.program.op_at(pc) == Some(code.first),
             _ => false,
         };
         if next && !code.done {
-            self.steady_iteration(op)?;
+            self.versioned_iteration(op)?;
         } else {
             self.b.f.push(Inst::Jump(code.leave));
         }
         Ok(true)
     }
 
-    fn steady_iteration(&mut self, branch: &Op) -> R<()> {
+    fn versioned_iteration(&mut self, branch: &Op) -> R<()> {
         let w = Width::W64;
-        let Some(mut code) = self.loops.steady.take() else { return Ok(()) };
-        let Steady { head, run, offsets } = &code.steady;
+        let Some(mut code) = self.loops.versioned.take() else { return Ok(()) };
+        let Versioned { head, run, offsets } = &code.versioned;
         let mut next = Vec::new();
-        for SteadyOffsets { low, step, room, .. } in offsets {
+        for VersionedOffsets { low, step, room, .. } in offsets {
             let after = self.b.f.int2(Int2::Add, w, *low, *step);
             self.b.f.branch(Cc::GtU, w, after, *room, code.leave);
             next.push(after);
         }
         let executed = self.branch_at_end_of_turn(branch, code.leave);
-        let prefetches = self.prefetch_steadily(&code.steady);
+        let prefetches = self.prefetch_versioned(&code.versioned);
         let pending = std::mem::take(&mut self.run);
         let exec = self.b.uniform(pending.exec.unwrap_or(Val::Const(0)), self.b.mask_width())?;
         let same = pending.accesses.len() == run.resolved.accesses.len();
@@ -199,7 +201,7 @@ impl Emitter<'_> {
             return Err(Bug("a loop"));
         }
         self.begin_floats(&pending);
-        let resolved = ResolvedAccesses { prefetches, ..run.resolved.on(Path::Steady) };
+        let resolved = ResolvedAccesses { prefetches, ..run.resolved.on(Path::Versioned) };
         let results = self.packets(&pending.ops, [exec; 2], &resolved, &[]);
         self.run_daz = false;
         let results = results?;
@@ -208,13 +210,13 @@ impl Emitter<'_> {
         }
         self.b.set_daz(self.unit.daz_between_blocks);
         self.flush_scalars();
-        for (SteadyOffsets { low, .. }, next) in offsets.iter().zip(next) {
+        for (VersionedOffsets { low, .. }, next) in offsets.iter().zip(next) {
             self.b.f.assign(*low, next);
         }
         self.set_clock(executed, code.first);
         self.b.f.push(Inst::Jump(*head));
         code.done = true;
-        self.loops.steady = Some(code);
+        self.loops.versioned = Some(code);
         Ok(())
     }
 }

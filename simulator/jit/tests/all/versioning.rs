@@ -1,4 +1,4 @@
-//! Loops with steady iterations: they end by their counters, by the end of a turn, and by leaving memory; the
+//! Loops with versioned iterations: they end by their counters, by the end of a turn, and by leaving memory; the
 //! state is that of the interpreter, also in registers that each iteration overwrites.
 
 use super::{compare_in_turns, program, random, registers, run_in, start};
@@ -31,9 +31,9 @@ const COPY: [&str; 3] = [
     "v_add_nc_u32 v1, s5, v1",
 ];
 
-/// Loops of loads and stores have a fast path and steady iterations.
+/// Loops of loads and stores have a fast path and versioned iterations.
 #[test]
-fn loops_have_steady_iterations() {
+fn loops_have_versioned_iterations() {
     let loop_of = |body: &[&'static str]| {
         let begin =
             ["s_mov_b32 s2, 0x100000", "s_mov_b32 s3, 0", "s_movk_i32 s4, 0x9", "s_movk_i32 s5, 0x100"];
@@ -42,10 +42,10 @@ fn loops_have_steady_iterations() {
         compare_in_turns(BASE, BYTES, &lines, 32, [&|lane| 16 * lane, &|_| 0], 2000).paths
     };
     let paths = loop_of(&COPY);
-    assert_eq!((paths.fast_runs, paths.steady_loops), (1, 1), "{paths:?}");
+    assert_eq!((paths.fast_runs, paths.versioned_loops), (1, 1), "{paths:?}");
     // Each lane has its own step.
     let paths = loop_of(&[COPY[0], COPY[1], "v_add_nc_u32 v1, v1, v1"]);
-    assert_eq!((paths.fast_runs, paths.steady_loops), (1, 0), "{paths:?}");
+    assert_eq!((paths.fast_runs, paths.versioned_loops), (1, 0), "{paths:?}");
 }
 
 /// A loop of loads and stores whose offsets grow or shrink, also beyond either end of memory.
@@ -205,7 +205,7 @@ fn registers_of_iterations() {
     }
 }
 
-/// What a steady iteration relies on changes: the base address, the step, EXEC, or the offsets by more than
+/// What a versioned iteration relies on changes: the base address, the step, EXEC, or the offsets by more than
 /// one addition of a uniform value.
 #[test]
 fn changing_loops() {
