@@ -3,9 +3,7 @@
 
 use crate::{Export, snake};
 use isa_spec::canonical::Operation;
-use isa_spec::pcode::builtins::{Builtin, Pure};
 use isa_spec::pcode::ir::*;
-use isa_spec::pcode::visit::each_expr;
 use isa_spec::tables::{ArchTable, Entry, Instruction};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -81,7 +79,7 @@ impl Export<'_> {
             "state_reads": states(&uses.state_reads), "state_writes": states(&uses.state_writes),
             "fields": uses.fields, "memory_read": uses.memory_read, "memory_write": uses.memory_write,
             "float": uses.float.iter().map(Ty::to_string).collect::<Vec<_>>(),
-            "approximate": approximations(sem),
+            "exactness": isa_exactness::Exactness::of(sem).json(),
             "locals": locals, "body": stmts(&sem.body),
         })
     }
@@ -106,30 +104,6 @@ fn entry(table: &ArchTable, entry: &Entry) -> Value {
         "encoding": encoding.name, "bits": encoding.bits, "condition": encoding.conditions[entry.cond as usize].name,
         "opcode": entry.opcode, "operands": operands,
     })
-}
-
-/// Builtins whose results hardware approximates.
-fn approximations(sem: &Semantics) -> Vec<&'static str> {
-    let mut found = Vec::new();
-    each_expr(&sem.body, |e: &Expr| {
-        if let ExprKind::Call(Builtin::Pure(builtin), _) = &e.kind
-            && matches!(
-                builtin,
-                Pure::Rcp
-                    | Pure::Rsq
-                    | Pure::Sqrt
-                    | Pure::Exp2
-                    | Pure::Log2
-                    | Pure::Sin
-                    | Pure::Cos
-                    | Pure::Tanh
-            )
-            && !found.contains(&builtin.def().name)
-        {
-            found.push(builtin.def().name);
-        }
-    });
-    found
 }
 
 fn role(role: Role) -> String {

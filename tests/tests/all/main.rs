@@ -17,6 +17,7 @@ mod disassembly;
 mod docs;
 mod effects;
 mod engines;
+mod exactness;
 mod examples;
 mod explore;
 mod front_end_fuzz;

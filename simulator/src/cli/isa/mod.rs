@@ -1,11 +1,12 @@
-//! `wavesim isa list | show | cost | ir | rust | jit | export | coverage`: queries the ISA tables, the pseudocode and the code
-//! generated from it.
+//! `wavesim isa list | show | cost | ir | rust | jit | export | exactness | coverage`: queries the ISA tables, the
+//! pseudocode and the code generated from it.
 //!
 //! [`run`] is the entry point. Each command has a function that returns text or JSON, so that tests need no
 //! process.
 
 mod cost;
 mod coverage;
+mod exactness;
 #[cfg(feature = "prove")]
 mod export;
 #[cfg(feature = "jit")]
@@ -116,6 +117,18 @@ pub enum IsaCommand {
         #[arg(short, long, value_name = "FILE")]
         output: Option<std::path::PathBuf>,
     },
+    /// Instructions whose results are not specified in every bit: approximations with the documented error, sums that
+    /// depend on the order, and what is left to the implementation (docs/fidelity.md)
+    Exactness {
+        #[command(flatten)]
+        target: Target,
+        /// Only this class
+        #[arg(long, value_name = "CLASS", value_parser = exactness::parse_class)]
+        class: Option<isa_exactness::Class>,
+        /// JSON Lines
+        #[arg(long)]
+        json: bool,
+    },
     /// How many instructions have semantics, by architecture and functional group
     Coverage {
         #[command(flatten)]
@@ -158,6 +171,7 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             Some(name) => jit::one(&target.archs(), name),
             None => jit::all(&target.archs()),
         },
+        IsaCommand::Exactness { target, class, json } => Ok(exactness::list(&target.archs(), *class, *json)),
         IsaCommand::Coverage { target, engine: Engine::Interpreter, json } => {
             Ok(coverage(&target.archs(), *json))
         }

@@ -1,6 +1,7 @@
 //! The description of an instruction: `wavesim isa show`.
 
 use super::{operation, semantics_source};
+use isa_exactness::Exactness;
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::{ArchTable, Entry, Field, Instruction};
 use serde_json::{Value, json};
@@ -97,6 +98,7 @@ fn field_text((field, value): &(&Field, Option<u32>)) -> String {
 fn semantics_text(arch: Arch, at: usize) -> String {
     let Some(op) = operation(arch, at) else { return "  none\n".to_string() };
     let mut out = format!("  {}, {} shape\n", isa::location(op.sem.span), shape_name(op.sem.shape));
+    let _ = writeln!(out, "  {}", Exactness::of(&op.sem));
     for line in describe::unindented(&op.sem.text) {
         let _ = writeln!(out, "{}", format!("    {line}").trim_end());
     }
@@ -123,6 +125,7 @@ pub(super) fn show_json(found: &[(Arch, usize)]) -> String {
             json!({
                 "place": isa::location(op.sem.span),
                 "shape": shape_name(op.sem.shape),
+                "exactness": Exactness::of(&op.sem).json(),
                 "text": describe::unindented(&op.sem.text).join("\n"),
             })
         });
