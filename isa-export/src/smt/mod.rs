@@ -9,11 +9,13 @@ mod builtin;
 mod evaluate;
 mod float;
 pub(crate) mod script;
+mod tape;
 mod term;
 mod value;
 
 pub use builtin::{Setting, arithmetic};
 pub use evaluate::{Machine, Unsupported, evaluate};
 pub use script::Script;
+pub use tape::Tape;
 pub use term::{FloatOp, Node, Op, Rounding, Sort, Term, Terms};
 pub use value::Inputs;

@@ -33,49 +33,18 @@ impl Terms {
         inputs: &Inputs<'_>,
     ) -> Option<u128> {
         let arg = |at: usize| values.get(&node.args[at]).copied().flatten();
-        let own = |at: usize| self.width(node.args[at]);
-        let signed = |at: usize| Some(sign_extend(arg(at)?, own(at)) as i128);
         Some(match &node.op {
             Op::Var(name) => (inputs.variable)(name)?,
-            Op::Const(value) => *value,
-            Op::Not => !arg(0)?,
-            Op::And => match (arg(0), arg(1)) {
-                (Some(0), _) | (_, Some(0)) => 0,
-                (a, b) => a? & b?,
-            },
-            Op::Or => match (arg(0), arg(1)) {
-                (Some(ones), _) | (_, Some(ones)) if ones == mask(width) => ones,
-                (a, b) => a? | b?,
-            },
-            Op::Xor => arg(0)? ^ arg(1)?,
-            Op::Add => arg(0)?.wrapping_add(arg(1)?),
-            Op::Mul => arg(0)?.wrapping_mul(arg(1)?),
-            Op::Udiv => arg(0)?.checked_div(arg(1)?).unwrap_or(u128::MAX),
-            Op::Urem => {
-                let a = arg(0)?;
-                a.checked_rem(arg(1)?).unwrap_or(a)
-            }
-            Op::Shl => match shift(arg(1)?, width) {
-                Some(count) => arg(0)? << count,
-                None => 0,
-            },
-            Op::Lshr => match shift(arg(1)?, width) {
-                Some(count) => arg(0)? >> count,
-                None => 0,
-            },
-            Op::Ashr => (signed(0)? >> arg(1)?.min(127)) as u128,
-            Op::Eq => (arg(0)? == arg(1)?) as u128,
-            Op::Ult => (arg(0)? < arg(1)?) as u128,
-            Op::Slt => (signed(0)? < signed(1)?) as u128,
+            // One side may be unknown if the other decides.
+            Op::And if arg(0) == Some(0) || arg(1) == Some(0) => 0,
+            Op::Or if arg(0) == Some(mask(width)) || arg(1) == Some(mask(width)) => mask(width),
             Op::Ite => arg(if arg(0)? != 0 { 1 } else { 2 })?,
-            Op::Extract(lo) => arg(0)? >> lo,
-            Op::Concat => arg(0)? << own(1) | arg(1)?,
             Op::Select => self.byte(node.args[0], arg(1)?, values, inputs)? as u128,
-            Op::Float(op) => {
+            op => {
                 let args: Option<Vec<u128>> = (0..node.args.len()).map(arg).collect();
-                float(*op, &args?, own(0))
+                let widths: Vec<u32> = node.args.iter().map(|arg| self.width(*arg)).collect();
+                operation(op, width, &args?, &widths)?
             }
-            Op::Apply(_) | Op::Store => return None,
         })
     }
 
@@ -99,6 +68,34 @@ impl Terms {
             };
         }
     }
+}
+
+/// The result of an operation on bit vectors, whose bits beyond the width do not matter. `None` if the arguments do not
+/// determine it: variables, functions and memories.
+pub(super) fn operation(op: &Op, width: u32, args: &[u128], widths: &[u32]) -> Option<u128> {
+    let signed = |at: usize| sign_extend(args[at], widths[at]) as i128;
+    Some(match op {
+        Op::Const(value) => *value,
+        Op::Not => !args[0],
+        Op::And => args[0] & args[1],
+        Op::Or => args[0] | args[1],
+        Op::Xor => args[0] ^ args[1],
+        Op::Add => args[0].wrapping_add(args[1]),
+        Op::Mul => args[0].wrapping_mul(args[1]),
+        Op::Udiv => args[0].checked_div(args[1]).unwrap_or(u128::MAX),
+        Op::Urem => args[0].checked_rem(args[1]).unwrap_or(args[0]),
+        Op::Shl => shift(args[1], width).map_or(0, |count| args[0] << count),
+        Op::Lshr => shift(args[1], width).map_or(0, |count| args[0] >> count),
+        Op::Ashr => (signed(0) >> args[1].min(127)) as u128,
+        Op::Eq => (args[0] == args[1]) as u128,
+        Op::Ult => (args[0] < args[1]) as u128,
+        Op::Slt => (signed(0) < signed(1)) as u128,
+        Op::Ite => args[if args[0] != 0 { 1 } else { 2 }],
+        Op::Extract(lo) => args[0] >> lo,
+        Op::Concat => args[0] << widths[1] | args[1],
+        Op::Float(op) => float(*op, args, widths[0]),
+        Op::Var(_) | Op::Apply(_) | Op::Select | Op::Store => return None,
+    })
 }
 
 fn shift(count: u128, width: u32) -> Option<u32> {

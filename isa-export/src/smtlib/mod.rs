@@ -19,13 +19,18 @@ pub const MODE: u32 = 0xf0;
 const MAX_TERMS: usize = 30_000;
 
 /// The results of a body as terms of its arguments.
-struct Results {
-    terms: Terms,
+pub struct Results {
+    /// The terms.
+    pub terms: Terms,
     /// By name: operands (`D0`), state (`scc`), memory.
-    values: BTreeMap<String, Term>,
+    pub values: BTreeMap<String, Term>,
 }
 
-fn evaluate(sem: &Semantics) -> Result<Results, Unsupported> {
+/// Evaluates a body to terms of its arguments, whose names `docs/exports.md` lists.
+///
+/// # Errors
+/// The body has an effect that is none on operands, state or memory, or too many terms.
+pub fn evaluate(sem: &Semantics) -> Result<Results, Unsupported> {
     let widths = machine::widths(sem);
     let mut terms = Terms::default();
     let setting =

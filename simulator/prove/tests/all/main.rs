@@ -3,6 +3,7 @@
 mod modifiers;
 mod pairs;
 mod random;
+mod search;
 
 use std::time::Duration;
 use wavesim_asm::{NoSymbols, Options, parse};

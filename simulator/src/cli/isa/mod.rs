@@ -1,5 +1,5 @@
-//! `wavesim isa list | show | cost | ir | rust | jit | export | exactness | coverage`: queries the ISA tables, the
-//! pseudocode and the code generated from it.
+//! `wavesim isa list | show | cost | ir | rust | jit | export | equivalent | exactness | coverage`: queries the ISA
+//! tables, the pseudocode and the code generated from it.
 //!
 //! [`run`] is the entry point. Each command has a function that returns text or JSON, so that tests need no
 //! process.
@@ -7,6 +7,8 @@
 mod cost;
 mod coverage;
 mod exactness;
+#[cfg(feature = "prove")]
+mod equivalent;
 #[cfg(feature = "prove")]
 mod export;
 #[cfg(feature = "jit")]
@@ -129,6 +131,9 @@ pub enum IsaCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Other instructions, and pairs of them, that compute the same for all inputs
+    #[cfg(feature = "prove")]
+    Equivalent(equivalent::EquivalentArgs),
     /// How many instructions have semantics, by architecture and functional group
     Coverage {
         #[command(flatten)]
@@ -146,6 +151,10 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     #[cfg(feature = "prove")]
     if let IsaCommand::Export { names, target, format, output } = &args.command {
         return export::run(&target.archs(), names, *format, output.as_deref(), out);
+    }
+    #[cfg(feature = "prove")]
+    if let IsaCommand::Equivalent(args) = &args.command {
+        return equivalent::run(args, out);
     }
     let text = match &args.command {
         IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),
@@ -165,7 +174,7 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             })
         }
         #[cfg(feature = "prove")]
-        IsaCommand::Export { .. } => return Ok(super::OK),
+        IsaCommand::Export { .. } | IsaCommand::Equivalent(_) => return Ok(super::OK),
         #[cfg(feature = "jit")]
         IsaCommand::Jit { name, target } => match name {
             Some(name) => jit::one(&target.archs(), name),
