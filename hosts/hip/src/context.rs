@@ -1,73 +1,106 @@
-//! Contexts. There is a single context.
+//! Contexts. Each device has one. A thread's current context is its current device.
 
-use crate::device::{hipGetDevice, only};
 use crate::ffi::Out;
-use crate::status::call;
+use crate::gpu::{Gpu, gpu, gpu_at, gpus, make_current};
+use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
+use std::cell::RefCell;
 use std::ffi::{c_int, c_uint};
 
-/// The only context.
-const CONTEXT: Handle = 0x20;
+/// The context of the first device.
+const FIRST: Handle = 0x100;
+/// Distance between the contexts of devices, of which there are at most 64.
+const STEP: Handle = 0x10;
+
+thread_local! {
+    /// Ordinals of the devices that were current before each push of a context.
+    static PUSHED: RefCell<Vec<c_int>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns the context of a device.
+fn context_of(gpu: &Gpu) -> Handle {
+    FIRST + STEP * gpu.device.ordinal()
+}
+
+/// Returns the device of a context.
+pub fn gpu_of(context: Handle) -> Outcome<&'static Gpu> {
+    let found = gpus()?.iter().find(|gpu| context_of(gpu) == context);
+    found.ok_or(Status::INVALID_CONTEXT.into())
+}
+
+/// Makes a device current until the context is popped.
+fn push(gpu: &'static Gpu) -> Outcome {
+    let before = crate::gpu::gpu()?.ordinal();
+    PUSHED.with_borrow_mut(|list| list.push(before));
+    make_current(gpu);
+    Ok(())
+}
 
 /// `hipCtxCreate`.
 pub unsafe extern "C" fn hipCtxCreate(context: Out<Handle>, _flags: c_uint, device: c_int) -> c_int {
-    // SAFETY: the caller guarantees what the API demands.
-    unsafe { hipDevicePrimaryCtxRetain(context, device) }
+    call("hipCtxCreate", || {
+        let gpu = gpu_at(device)?;
+        context.put(context_of(gpu))?;
+        push(gpu)
+    })
 }
 
-/// `hipCtxDestroy`.
-pub unsafe extern "C" fn hipCtxDestroy(_context: Handle) -> c_int {
-    0
+/// `hipCtxDestroy`. The context of a device always exists.
+pub unsafe extern "C" fn hipCtxDestroy(context: Handle) -> c_int {
+    call("hipCtxDestroy", || gpu_of(context).map(drop))
 }
 
 /// `hipCtxGetCurrent`.
 pub unsafe extern "C" fn hipCtxGetCurrent(context: Out<Handle>) -> c_int {
-    // SAFETY: the caller guarantees what the API demands.
-    unsafe { hipDevicePrimaryCtxRetain(context, 0) }
+    call("hipCtxGetCurrent", || context.put(context_of(gpu()?)))
 }
 
-/// `hipCtxSetCurrent`.
-pub unsafe extern "C" fn hipCtxSetCurrent(_context: Handle) -> c_int {
-    0
+/// `hipCtxSetCurrent`. Null changes nothing, since a thread always has a device.
+pub unsafe extern "C" fn hipCtxSetCurrent(context: Handle) -> c_int {
+    call("hipCtxSetCurrent", || if context == 0 { Ok(()) } else { gpu_of(context).map(make_current) })
 }
 
 /// `hipCtxPushCurrent`.
-pub unsafe extern "C" fn hipCtxPushCurrent(_context: Handle) -> c_int {
-    0
+pub unsafe extern "C" fn hipCtxPushCurrent(context: Handle) -> c_int {
+    call("hipCtxPushCurrent", || push(gpu_of(context)?))
 }
 
 /// `hipCtxPopCurrent`.
 pub unsafe extern "C" fn hipCtxPopCurrent(context: Out<Handle>) -> c_int {
-    context.put_optional(CONTEXT);
-    0
+    call("hipCtxPopCurrent", || {
+        context.put_optional(context_of(gpu()?));
+        let before = PUSHED.with_borrow_mut(Vec::pop).ok_or(Status::INVALID_CONTEXT)?;
+        make_current(gpu_at(before)?);
+        Ok(())
+    })
 }
 
 /// `hipCtxGetDevice`.
 pub unsafe extern "C" fn hipCtxGetDevice(device: Out<c_int>) -> c_int {
     // SAFETY: the caller guarantees what the API demands.
-    unsafe { hipGetDevice(device) }
+    unsafe { crate::device::hipGetDevice(device) }
 }
 
 /// `hipDevicePrimaryCtxRetain`.
 pub unsafe extern "C" fn hipDevicePrimaryCtxRetain(context: Out<Handle>, device: c_int) -> c_int {
-    call("hipDevicePrimaryCtxRetain", || {
-        only(device)?;
-        context.put(CONTEXT)
-    })
+    call("hipDevicePrimaryCtxRetain", || context.put(context_of(gpu_at(device)?)))
 }
 
 /// `hipDevicePrimaryCtxRelease`.
-pub unsafe extern "C" fn hipDevicePrimaryCtxRelease(_device: c_int) -> c_int {
-    0
+pub unsafe extern "C" fn hipDevicePrimaryCtxRelease(device: c_int) -> c_int {
+    call("hipDevicePrimaryCtxRelease", || gpu_at(device).map(drop))
 }
 
 /// `hipDevicePrimaryCtxGetState`.
 pub unsafe extern "C" fn hipDevicePrimaryCtxGetState(
-    _device: c_int,
+    device: c_int,
     flags: Out<c_uint>,
     active: Out<c_int>,
 ) -> c_int {
-    flags.put_optional(0);
-    active.put_optional(1);
-    0
+    call("hipDevicePrimaryCtxGetState", || {
+        gpu_at(device)?;
+        flags.put_optional(0);
+        active.put_optional(1);
+        Ok(())
+    })
 }

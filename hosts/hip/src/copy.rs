@@ -1,7 +1,7 @@
 //! Copies and fills.
 
 use crate::ffi::{In, Memory};
-use crate::gpu::{Gpu, gpu};
+use crate::gpu::{Gpu, gpu, gpu_at};
 use crate::memory::{Extent, PitchedPointer};
 use crate::op::{Copy, Fill, Op, Pitched, Work};
 use crate::status::{Outcome, Status, call};
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn hipMemcpy3DAsync(parameters: In<Parameters3d>, stream: 
     })
 }
 
-/// `hipMemcpyPeer`. There is only one device.
+/// `hipMemcpyPeer`. The host copies, so the devices need no access to each other.
 pub unsafe extern "C" fn hipMemcpyPeer(
     to: Memory,
     to_device: c_int,
@@ -271,14 +271,11 @@ pub unsafe extern "C" fn hipMemcpyPeer(
     len: usize,
 ) -> c_int {
     call("hipMemcpyPeer", || {
-        one_device(to_device, from_device)?;
+        gpu_at(to_device)?;
+        gpu_at(from_device)?;
         // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
         unsafe { copy_sync(Copy::linear(to, from, len), DEVICE_TO_DEVICE, 0) }
     })
-}
-
-fn one_device(to: c_int, from: c_int) -> Outcome {
-    if to == 0 && from == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE.into()) }
 }
 
 /// `hipMemcpyPeerAsync`.
@@ -291,7 +288,8 @@ pub unsafe extern "C" fn hipMemcpyPeerAsync(
     stream: Handle,
 ) -> c_int {
     call("hipMemcpyPeerAsync", || {
-        one_device(to_device, from_device)?;
+        gpu_at(to_device)?;
+        gpu_at(from_device)?;
         // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
         unsafe { copy_async(Copy::linear(to, from, len), DEVICE_TO_DEVICE, stream) }
     })

@@ -1,7 +1,7 @@
 //! Device management: properties, attributes, selection and configuration.
 
 use crate::ffi::{Memory, Out, Text};
-use crate::gpu::{Gpu, gpu};
+use crate::gpu::{Gpu, gpu, gpu_at, gpus, make_current};
 use crate::status::{Outcome, Status, call};
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -34,6 +34,8 @@ struct Identity {
     processor_lds: c_int,
     /// Whether workgroups can form clusters.
     clusters: bool,
+    /// Number of the PCI bus, of which a device is the only one. Programs tell devices apart by it.
+    bus: c_int,
 }
 
 impl Gpu {
@@ -53,7 +55,24 @@ impl Gpu {
             lds: target.lds_bytes() as c_int,
             processor_lds: target.processor_lds_bytes() as c_int,
             clusters: target.arch.facts().cluster_workgroups > 1,
+            bus: self.ordinal(),
         }
+    }
+
+    /// Returns the name of the device, as a UUID; further devices with their ordinal at the end.
+    fn uuid(&self) -> [u8; 16] {
+        let mut uuid = [b' '; 16];
+        let name = self.identity().name.into_bytes();
+        uuid.iter_mut().zip(name).for_each(|(to, from)| *to = from);
+        if self.ordinal() > 0 {
+            uuid[13..].copy_from_slice(format!("{:03}", self.ordinal()).as_bytes());
+        }
+        uuid
+    }
+
+    /// Returns the address on the PCI bus.
+    fn pci_address(&self) -> String {
+        format!("0000:{:02x}:00.0", self.ordinal())
     }
 }
 
@@ -91,8 +110,7 @@ const FEATURES: c_int = 0xbfff;
 fn properties_r0600(gpu: &Gpu) -> [u8; 1472] {
     let (mut f, id) = (Fields([0; 1472]), gpu.identity());
     f.text(0, &id.name);
-    // The device has no real UUID; its name is used instead.
-    f.bytes(256, format!("{:<16.16}", id.name).as_bytes());
+    f.bytes(256, &gpu.uuid());
     f.sizes(&[
         (288, gpu.total_bytes() as usize),
         (296, id.lds as usize),
@@ -116,6 +134,7 @@ fn properties_r0600(gpu: &Gpu) -> [u8; 1472] {
         (388, PROCESSORS),
         (400, 1),
         (576, 1),
+        (584, id.bus),
         (600, 1),
         (604, 1),
         (608, MEMORY_CLOCK),
@@ -171,6 +190,7 @@ fn properties_r0000(gpu: &Gpu) -> [u8; 792] {
         (352, CLOCK),
         (356, FEATURES),
         (360, 1),
+        (368, id.bus),
         (388, 1),
         (392, id.processor.trim_start_matches("gfx").parse().unwrap_or(0)),
         (656, 1),
@@ -183,21 +203,14 @@ fn properties_r0000(gpu: &Gpu) -> [u8; 792] {
     f.0
 }
 
-pub(crate) fn only(device: c_int) -> Outcome<&'static Gpu> {
-    if device != 0 {
-        return Err(Status::INVALID_DEVICE.into());
-    }
-    gpu()
-}
-
 /// `hipGetDevicePropertiesR0600`.
 pub unsafe extern "C" fn hipGetDevicePropertiesR0600(properties: Out<[u8; 1472]>, device: c_int) -> c_int {
-    call("hipGetDeviceProperties", || properties.put(properties_r0600(only(device)?)))
+    call("hipGetDeviceProperties", || properties.put(properties_r0600(gpu_at(device)?)))
 }
 
 /// `hipGetDevicePropertiesR0000`.
 pub unsafe extern "C" fn hipGetDevicePropertiesR0000(properties: Out<[u8; 792]>, device: c_int) -> c_int {
-    call("hipGetDeviceProperties", || properties.put(properties_r0000(only(device)?)))
+    call("hipGetDeviceProperties", || properties.put(properties_r0000(gpu_at(device)?)))
 }
 
 /// `hipGetDeviceProperties`, as called by programs built before HIP 6.0.
@@ -226,6 +239,7 @@ fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
         60 => MEMORY_CLOCK,
         61 => id.minor,
         63 | 10015 => PROCESSORS,
+        67 => id.bus,
         71 | 72 => REGISTERS,
         74 | 75 => id.lds,
         76 | 10002 => id.processor_lds,
@@ -242,7 +256,7 @@ fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
 /// `hipDeviceGetAttribute`.
 pub unsafe extern "C" fn hipDeviceGetAttribute(value: Out<c_int>, number: c_int, device: c_int) -> c_int {
     call("hipDeviceGetAttribute", || {
-        value.put(attribute(only(device)?, number).ok_or(Status::INVALID_VALUE)?)
+        value.put(attribute(gpu_at(device)?, number).ok_or(Status::INVALID_VALUE)?)
     })
 }
 
@@ -253,34 +267,25 @@ pub unsafe extern "C" fn hipInit(flags: c_uint) -> c_int {
 
 /// `hipGetDeviceCount`.
 pub unsafe extern "C" fn hipGetDeviceCount(count: Out<c_int>) -> c_int {
-    call("hipGetDeviceCount", || {
-        gpu()?;
-        count.put(1)
-    })
+    call("hipGetDeviceCount", || count.put(gpus()?.len() as c_int))
 }
 
 /// `hipGetDevice`.
 pub unsafe extern "C" fn hipGetDevice(device: Out<c_int>) -> c_int {
-    call("hipGetDevice", || {
-        gpu()?;
-        device.put(0)
-    })
+    call("hipGetDevice", || device.put(gpu()?.ordinal()))
 }
 
 /// `hipSetDevice`.
 pub unsafe extern "C" fn hipSetDevice(device: c_int) -> c_int {
-    call("hipSetDevice", || only(device).map(drop))
+    call("hipSetDevice", || gpu_at(device).map(make_current))
 }
 
 /// `hipDeviceGet`.
 pub unsafe extern "C" fn hipDeviceGet(device: Out<c_int>, ordinal: c_int) -> c_int {
-    call("hipDeviceGet", || {
-        only(ordinal)?;
-        device.put(0)
-    })
+    call("hipDeviceGet", || device.put(gpu_at(ordinal)?.ordinal()))
 }
 
-/// `hipChooseDevice`. There is only one device.
+/// `hipChooseDevice`. Returns the current device, whatever the properties.
 pub unsafe extern "C" fn hipChooseDevice(device: Out<c_int>, _properties: Memory) -> c_int {
     // SAFETY: the caller guarantees what the API demands.
     unsafe { hipGetDevice(device) }
@@ -322,40 +327,36 @@ unsafe fn put_text(to: &Out<c_char>, len: c_int, text: &str) -> Outcome {
 /// `hipDeviceGetName`.
 pub unsafe extern "C" fn hipDeviceGetName(name: Out<c_char>, len: c_int, device: c_int) -> c_int {
     // SAFETY: the caller of the API passes memory of this length.
-    call("hipDeviceGetName", || unsafe { put_text(&name, len, &only(device)?.identity().name) })
+    call("hipDeviceGetName", || unsafe { put_text(&name, len, &gpu_at(device)?.identity().name) })
 }
 
-/// `hipDeviceGetPCIBusId`. The device is not on a bus and reports address 0.
+/// `hipDeviceGetPCIBusId`. Devices are not on a bus; each reports one of its own.
 pub unsafe extern "C" fn hipDeviceGetPCIBusId(id: Out<c_char>, len: c_int, device: c_int) -> c_int {
     call("hipDeviceGetPCIBusId", || {
-        only(device)?;
+        let address = gpu_at(device)?.pci_address();
         // SAFETY: the caller of the API passes memory of this length.
-        unsafe { put_text(&id, len, "0000:00:00.0") }
+        unsafe { put_text(&id, len, &address) }
     })
 }
 
 /// `hipDeviceGetByPCIBusId`.
 pub unsafe extern "C" fn hipDeviceGetByPCIBusId(device: Out<c_int>, id: Text) -> c_int {
-    call("hipDeviceGetByPCIBusId", || match &id.get()?[..] {
-        "0000:00:00.0" | "00:00.0" => device.put(0),
-        _ => Err(Status::INVALID_VALUE.into()),
+    call("hipDeviceGetByPCIBusId", || {
+        // The domain may be missing.
+        let id = id.get()?.to_lowercase();
+        let named = |gpu: &&Gpu| gpu.pci_address() == id || gpu.pci_address()[5..] == id;
+        device.put(gpus()?.iter().find(named).ok_or(Status::INVALID_VALUE)?.ordinal())
     })
 }
 
 /// `hipDeviceGetUuid`.
 pub unsafe extern "C" fn hipDeviceGetUuid(uuid: Out<[u8; 16]>, device: c_int) -> c_int {
-    call("hipDeviceGetUuid", || {
-        let name = format!("{:<16.16}", only(device)?.identity().name);
-        uuid.put(std::array::from_fn(|k| name.as_bytes()[k]))
-    })
+    call("hipDeviceGetUuid", || uuid.put(gpu_at(device)?.uuid()))
 }
 
 /// `hipDeviceTotalMem`.
 pub unsafe extern "C" fn hipDeviceTotalMem(bytes: Out<usize>, device: c_int) -> c_int {
-    call("hipDeviceTotalMem", || {
-        only(device)?;
-        bytes.put(gpu()?.total_bytes() as usize)
-    })
+    call("hipDeviceTotalMem", || bytes.put(gpu_at(device)?.total_bytes() as usize))
 }
 
 /// `hipDeviceComputeCapability`.
@@ -365,7 +366,7 @@ pub unsafe extern "C" fn hipDeviceComputeCapability(
     device: c_int,
 ) -> c_int {
     call("hipDeviceComputeCapability", || {
-        let id = only(device)?.identity();
+        let id = gpu_at(device)?.identity();
         major.put(id.major)?;
         minor.put(id.minor)
     })
@@ -416,28 +417,6 @@ pub unsafe extern "C" fn hipDriverGetVersion(version: Out<c_int>) -> c_int {
 /// `hipRuntimeGetVersion`.
 pub unsafe extern "C" fn hipRuntimeGetVersion(version: Out<c_int>) -> c_int {
     call("hipRuntimeGetVersion", || version.put(VERSION))
-}
-
-/// `hipDeviceCanAccessPeer`. There is only one device.
-pub unsafe extern "C" fn hipDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_int) -> c_int {
-    call("hipDeviceCanAccessPeer", || {
-        only(device)?;
-        only(peer)?;
-        can.put(0)
-    })
-}
-
-/// `hipDeviceEnablePeerAccess`.
-pub unsafe extern "C" fn hipDeviceEnablePeerAccess(peer: c_int, _flags: c_uint) -> c_int {
-    call("hipDeviceEnablePeerAccess", || {
-        only(peer)?;
-        Err(Status::PEER_ACCESS_UNSUPPORTED.into())
-    })
-}
-
-/// `hipDeviceDisablePeerAccess`.
-pub unsafe extern "C" fn hipDeviceDisablePeerAccess(_peer: c_int) -> c_int {
-    call("hipDeviceDisablePeerAccess", || Err(Status::PEER_ACCESS_NOT_ENABLED.into()))
 }
 
 /// `hipProfilerStart`. Does nothing.

@@ -1,7 +1,7 @@
 //! Kernel launches.
 
 use crate::ffi::{In, Memory, Out};
-use crate::gpu::gpu;
+use crate::gpu::{Gpu, gpu};
 use crate::module::{kernel_of_handle, kernel_of_host};
 use crate::op::{Invocation, Work};
 use crate::status::{Outcome, Status, call};
@@ -44,9 +44,9 @@ pub struct LaunchParameters {
 pub const RESIDENT_GROUPS: u64 = 1 << 16;
 
 impl LaunchParameters {
-    /// Returns an invocation of the kernel of a host stub.
-    pub fn of_host_function(self, function: usize, arguments: Arguments) -> Outcome<Invocation> {
-        let kernel = kernel_of_host(function)?;
+    /// Returns an invocation of the kernel of a host stub on a device.
+    pub fn of_host_function(self, gpu: &Gpu, function: usize, arguments: Arguments) -> Outcome<Invocation> {
+        let kernel = kernel_of_host(gpu, function)?;
         let explicit = arguments.collect(&kernel)?;
         self.invocation(kernel, explicit)
     }
@@ -199,13 +199,22 @@ fn submit(invocation: Invocation, stream: Handle, events: LaunchEvents) -> Outco
     let stream = gpu.streams.find(stream)?;
     let event = |event: Handle| (event != 0).then(|| gpu.streams.event(event)).transpose();
     let (start, stop) = (event(events.start)?, event(events.stop)?);
-    gpu.check()?;
+    let of = stream.gpu()?;
+    let (kernel, device) = (invocation.kernel.device().ordinal(), of.device.ordinal());
+    if kernel != device {
+        let name = demangled(invocation.kernel.name());
+        let message = format!(
+            "kernel `{name}` of a module of device {kernel}, launched on a stream of device {device}"
+        );
+        return Err(Status::INVALID_HANDLE.because(message));
+    }
+    of.check()?;
     if let Some(start) = start {
-        gpu.streams.record(&start, &stream);
+        gpu.streams.record(&start, &stream)?;
     }
     gpu.enqueue(&stream, Work::kernel(invocation))?;
     if let Some(stop) = stop {
-        gpu.streams.record(&stop, &stream);
+        gpu.streams.record(&stop, &stream)?;
     }
     Ok(())
 }
@@ -290,7 +299,9 @@ fn launch(
         check_resident(grid)?;
     }
     let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
-    let invocation = LaunchParameters { grid, block, dynamic_lds }.of_host_function(function, arguments)?;
+    let gpu = gpu()?.streams.find(stream)?.gpu()?;
+    let parameters = LaunchParameters { grid, block, dynamic_lds };
+    let invocation = parameters.of_host_function(gpu, function, arguments)?;
     submit(attributes.apply(invocation), stream, events)
 }
 

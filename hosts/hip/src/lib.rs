@@ -3,14 +3,15 @@
 //!
 //! - [`status`]: `hipError_t`, and the conversion of failures to it
 //! - [`ffi`]: arguments of C callers
-//! - [`gpu`]: the process's device
+//! - [`gpu`]: the process's devices
 //! - [`module`]: registration of compiled programs; the module API
 //! - [`launch`]: launches; [`occupancy`]: attributes and occupancy of kernels
 //! - [`memory`], [`copy`]: allocations, copies, fills
+//! - [`ipc`]: memory and events that processes share
 //! - [`stream`]: streams and events; [`op`]: their operations; [`graph`]: graphs
 //! - [`rtc`]: `hiprtc`; [`link`]: run-time linking of bitcode
 //! - [`profiling`]: markers for profilers
-//! - [`device`]: properties, attributes; [`context`]: contexts; [`error`]: the last error, error strings
+//! - [`device`]: properties, attributes; [`peer`]: access of devices to each other; [`context`]: contexts; [`error`]: the last error, error strings
 //!
 //! The table in `wavesim-hip-api` lists every function of the API with its symbol version and state.
 //! `build.rs` generates exports for all of them; unsupported functions report themselves when they are
@@ -29,12 +30,14 @@ pub mod error;
 pub mod ffi;
 pub mod gpu;
 pub mod graph;
+pub mod ipc;
 pub mod launch;
 pub mod link;
 pub mod memory;
 pub mod module;
 pub mod occupancy;
 pub mod op;
+pub mod peer;
 pub mod process;
 pub mod profiling;
 pub mod rtc;
@@ -48,11 +51,13 @@ mod functions {
     pub use crate::device::*;
     pub use crate::error::*;
     pub use crate::graph::*;
+    pub use crate::ipc::*;
     pub use crate::launch::*;
     pub use crate::link::*;
     pub use crate::memory::*;
     pub use crate::module::*;
     pub use crate::occupancy::*;
+    pub use crate::peer::*;
     pub use crate::process::*;
     pub use crate::profiling::*;
     pub use crate::rtc::*;

@@ -1,7 +1,7 @@
 //! Allocations and pointer queries.
 
 use crate::ffi::{Memory, Out};
-use crate::gpu::{Gpu, gpu, lock};
+use crate::gpu::{Gpu, gpu, gpus, lock};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
 use std::collections::BTreeMap;
@@ -37,6 +37,8 @@ pub struct AllocationInfo {
     pub address: u64,
     /// Size in bytes, as allocated or registered.
     pub len: u64,
+    /// Ordinal of the device that it belongs to.
+    pub device: usize,
     kind: AllocationKind,
 }
 
@@ -46,26 +48,30 @@ impl Gpu {
         self.device.settings().memory
     }
 
-    /// Returns the allocation that contains an address.
+    /// Returns the allocation that contains an address, of any device.
     pub fn find_allocation(&self, address: u64) -> Option<AllocationInfo> {
-        let range = self.device.find(address)?;
+        let (device, range) = self.device.locate(address)?;
         let kind = lock(&KINDS).get(&range.address).copied();
         let kind =
             kind.unwrap_or(if range.mapped { AllocationKind::Registered } else { AllocationKind::Device });
-        Some(AllocationInfo { address: range.address, len: range.len, kind })
+        Some(AllocationInfo { address: range.address, len: range.len, device: device.ordinal(), kind })
     }
 }
 
+/// Allocates memory of the current device.
 fn allocate(pointer: &Out<u64>, len: usize, kind: AllocationKind) -> Outcome {
+    allocate_on(gpu()?, pointer, len, kind)
+}
+
+fn allocate_on(gpu: &Gpu, pointer: &Out<u64>, len: usize, kind: AllocationKind) -> Outcome {
     if pointer.is_null() {
         return Err(Status::INVALID_VALUE.into());
     }
-    pointer.put(allocation(len, kind)?)
+    pointer.put(allocation(gpu, len, kind)?)
 }
 
-/// Allocates device memory. Returns null for a length of 0.
-fn allocation(len: usize, kind: AllocationKind) -> Outcome<u64> {
-    let gpu = gpu()?;
+/// Allocates memory of a device; memory of the host is accessible to all. Returns null for a length of 0.
+fn allocation(gpu: &Gpu, len: usize, kind: AllocationKind) -> Outcome<u64> {
     if len == 0 {
         return Ok(0);
     }
@@ -80,7 +86,7 @@ fn allocation(len: usize, kind: AllocationKind) -> Outcome<u64> {
     };
     // The host may write to all others directly.
     let address = match kind {
-        AllocationKind::Host(_) | AllocationKind::Managed => gpu.device.alloc(len as u64, name)?,
+        AllocationKind::Host(_) | AllocationKind::Managed => gpu.device.alloc_shared(len as u64, name)?,
         _ => gpu.device.alloc_undefined(len as u64, name)?,
     };
     lock(&KINDS).insert(address, kind);
@@ -92,13 +98,16 @@ fn release(address: u64, accepts: impl Fn(AllocationKind) -> bool) -> Outcome {
     if address == 0 {
         return Ok(());
     }
+    gpus()?.iter().try_for_each(|gpu| gpu.streams.wait())?;
     let gpu = gpu()?;
-    gpu.streams.wait()?;
     let kind = lock(&KINDS).get(&address).copied();
     match kind {
         Some(kind) if !accepts(kind) => return Err(Status::INVALID_VALUE.into()),
         // Also handles interior pointers and double frees, for which the device returns specific errors.
-        _ => gpu.device.free(address)?,
+        _ => match gpu.device.locate(address) {
+            Some((owner, _)) => owner.free(address)?,
+            None => gpu.device.free(address)?,
+        },
     }
     lock(&KINDS).remove(&address);
     Ok(())
@@ -173,8 +182,8 @@ pub unsafe extern "C" fn hipFreeHost(address: u64) -> c_int {
 /// `hipMallocAsync`. The memory is available immediately, which satisfies stream order.
 pub unsafe extern "C" fn hipMallocAsync(pointer: Out<u64>, len: usize, stream: Handle) -> c_int {
     call("hipMallocAsync", || {
-        gpu()?.streams.find(stream)?;
-        allocate(&pointer, len, AllocationKind::Device)
+        let gpu = gpu()?.streams.find(stream)?.gpu()?;
+        allocate_on(gpu, &pointer, len, AllocationKind::Device)
     })
 }
 
@@ -258,7 +267,7 @@ pub unsafe extern "C" fn hipMalloc3D(pointer: Out<PitchedPointer<u64>>, extent: 
         let len = pitch.checked_mul(rows).ok_or(Status::OUT_OF_MEMORY)?;
         let Extent { width, height, .. } = extent;
         pointer.put(PitchedPointer {
-            pointer: allocation(len, AllocationKind::Device)?,
+            pointer: allocation(gpu()?, len, AllocationKind::Device)?,
             pitch,
             width,
             height,
@@ -294,17 +303,21 @@ pub unsafe extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_u
         if gpu.find_allocation(memory.address()).is_some() {
             return Err(Status::HOST_MEMORY_ALREADY_REGISTERED.into());
         }
-        // SAFETY: the API requires the program to keep the memory valid until it unregisters the memory.
-        unsafe { gpu.register(memory, len) }
+        for gpu in gpus()? {
+            // SAFETY: the API requires the program to keep the memory valid until it unregisters the memory.
+            unsafe { gpu.register(memory, len) }?;
+        }
+        Ok(())
     })
 }
 
 /// `hipHostUnregister`.
 pub unsafe extern "C" fn hipHostUnregister(memory: Memory) -> c_int {
     call("hipHostUnregister", || {
-        let gpu = gpu()?;
-        gpu.streams.wait()?;
-        gpu.device.unmap(memory.address()).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED.into())
+        let gpus = gpus()?;
+        gpus.iter().try_for_each(|gpu| gpu.streams.wait())?;
+        let unmap = |gpu: &Gpu| gpu.device.unmap(memory.address());
+        gpus.iter().try_for_each(unmap).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED.into())
     })
 }
 
@@ -384,7 +397,8 @@ pub struct PointerAttributes {
 /// `hipPointerGetAttributes`.
 pub unsafe extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttributes>, address: u64) -> c_int {
     call("hipPointerGetAttributes", || {
-        let kind = gpu()?.find_allocation(address).map(|known| known.kind);
+        let found = gpu()?.find_allocation(address);
+        let kind = found.as_ref().map(|known| known.kind);
         let (memory, host) = match kind {
             None => (UNREGISTERED, 0),
             Some(AllocationKind::Device) => (DEVICE, 0),
@@ -393,7 +407,7 @@ pub unsafe extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttribut
         };
         attributes.put(PointerAttributes {
             memory,
-            device: if kind.is_some() { 0 } else { -2 },
+            device: found.map_or(-2, |known| known.device as c_int),
             device_pointer: if kind.is_some() { address } else { 0 },
             host_pointer: host,
             managed: (kind == Some(AllocationKind::Managed)).into(),

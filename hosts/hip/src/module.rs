@@ -1,21 +1,24 @@
 //! Device code: the code that compiled programs register at startup, and the module API.
 
 use crate::ffi::{In, Memory, Out, Text};
-use crate::gpu::{gpu, lock};
+use crate::gpu::{Gpu, gpu, gpus, lock};
 use crate::op::Copy;
 use crate::status::{Failure, Outcome, Status, call, report};
 use crate::stream::{Handle, new_handle};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{c_char, c_int, c_uint};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use wavesim::loader::bundle;
 use wavesim::loader::code_object::LoadError;
 use wavesim_runtime::{Error, Kernel, Module};
 
-/// A fat binary that a program registered. It is loaded on first use, as in ROCm's runtime.
+/// A fat binary that a program registered. It is loaded on first use on each device, as in ROCm's runtime.
 struct FatBinary {
     data: Memory,
-    module: OnceLock<Result<Module, Failure>>,
+    /// By the ordinal of the device.
+    modules: Mutex<BTreeMap<usize, Result<Module, Failure>>>,
+    /// Names of managed variables, with the addresses of their memory, which all devices share.
+    managed: Mutex<Vec<(String, u64)>>,
 }
 
 /// A kernel or a variable that a program registered.
@@ -36,8 +39,8 @@ struct Code {
     kernels: HashMap<Handle, (Handle, Kernel)>,
     /// Modules for which a kernel that does not exist has been reported.
     reported: HashSet<Handle>,
-    /// Cache of resolved `functions`.
-    resolved: HashMap<usize, Kernel>,
+    /// Cache of resolved `functions`, by device and address of the host stub.
+    resolved: HashMap<(usize, usize), Kernel>,
 }
 
 static CODE: Mutex<Option<Code>> = Mutex::new(None);
@@ -82,16 +85,25 @@ unsafe fn image<'a>(at: Memory) -> Outcome<&'a [u8]> {
 const MAX_IMAGE: usize = 4 << 30;
 
 impl FatBinary {
-    fn module(&self) -> Outcome<Module> {
-        // SAFETY: the program has registered a complete image, which it keeps while it is registered.
-        let load = || Ok(gpu()?.device.load(unsafe { image(self.data) }?)?);
-        self.module.get_or_init(load).clone()
+    fn module(&self, gpu: &Gpu) -> Outcome<Module> {
+        let load = || {
+            // SAFETY: the program has registered a complete image, which it keeps while it is registered.
+            let module = gpu.device.load(unsafe { image(self.data) }?)?;
+            for (name, address) in &*lock(&self.managed) {
+                // In the module, the variable's name denotes a pointer to the managed memory.
+                let (pointer, _) = module.variable(name)?;
+                gpu.device.write(pointer, &address.to_le_bytes())?;
+            }
+            Ok(module)
+        };
+        lock(&self.modules).entry(gpu.device.ordinal()).or_insert_with(load).clone()
     }
 }
 
-/// Returns the kernel of a host stub.
-pub fn kernel_of_host(function: usize) -> Outcome<Kernel> {
-    if let Some(kernel) = with(|code| code.resolved.get(&function).cloned()) {
+/// Returns the kernel of a host stub on a device.
+pub fn kernel_of_host(gpu: &Gpu, function: usize) -> Outcome<Kernel> {
+    let place = (gpu.device.ordinal(), function);
+    if let Some(kernel) = with(|code| code.resolved.get(&place).cloned()) {
         return Ok(kernel);
     }
     if let Some((_, kernel)) = with(|code| code.kernels.get(&function).cloned()) {
@@ -99,8 +111,8 @@ pub fn kernel_of_host(function: usize) -> Outcome<Kernel> {
     }
     let registered = with(|code| code.functions.get(&function).cloned());
     let Registered { binary, name } = registered.ok_or(Status::INVALID_DEVICE_FUNCTION)?;
-    let kernel = binary.module()?.kernel(&name)?;
-    with(|code| code.resolved.insert(function, kernel.clone()));
+    let kernel = binary.module(gpu)?.kernel(&name)?;
+    with(|code| code.resolved.insert(place, kernel.clone()));
     Ok(kernel)
 }
 
@@ -110,11 +122,11 @@ pub fn kernel_of_handle(function: Handle) -> Outcome<Kernel> {
     found.ok_or(Status::INVALID_HANDLE.into())
 }
 
-/// Returns the address and the size of the device variable for a host shadow variable.
+/// Returns the address and the size of the variable of the current device for a host shadow variable.
 fn variable(symbol: usize) -> Outcome<(u64, u64)> {
     let registered = with(|code| code.variables.get(&symbol).cloned());
     let Registered { binary, name } = registered.ok_or(Status::INVALID_SYMBOL)?;
-    Ok(binary.module()?.variable(&name)?)
+    Ok(binary.module(gpu()?)?.variable(&name)?)
 }
 
 /// `__hipRegisterFatBinary`.
@@ -125,7 +137,7 @@ pub unsafe extern "C" fn __hipRegisterFatBinary(wrapper: In<Wrapper>) -> Handle 
         if wrapper.magic != MAGIC {
             return Err(Status::INVALID_IMAGE.because("the program's fat binary has an unknown magic number"));
         }
-        let binary = FatBinary { data: wrapper.binary, module: OnceLock::new() };
+        let binary = FatBinary { data: wrapper.binary, modules: Mutex::default(), managed: Mutex::default() };
         with(|code| code.binaries.insert(handle, Arc::new(binary)));
         Ok(())
     });
@@ -138,9 +150,7 @@ pub unsafe extern "C" fn __hipUnregisterFatBinary(fat: Handle) {
         let binary = code.binaries.remove(&fat)?;
         let of_other = |registered: &Registered| !Arc::ptr_eq(&registered.binary, &binary);
         let functions: Vec<usize> = code.functions.iter().filter(|f| !of_other(f.1)).map(|f| *f.0).collect();
-        functions.iter().for_each(|function| {
-            code.resolved.remove(function);
-        });
+        code.resolved.retain(|(_, function), _| !functions.contains(function));
         code.functions.retain(|_, registered| of_other(registered));
         code.variables.retain(|_, registered| of_other(registered));
         Some(binary)
@@ -205,8 +215,7 @@ pub unsafe extern "C" fn __hipRegisterManagedVar(
     _alignment: c_uint,
 ) {
     let _ = call("__hipRegisterManagedVar", || {
-        let gpu = gpu()?;
-        let address = gpu.device.alloc(size.max(1) as u64, "managed variable")?;
+        let address = gpu()?.device.alloc_shared(size.max(1) as u64, "managed variable")?;
         // SAFETY: the memory was just allocated with at least `size` bytes.
         let memory = unsafe { Memory::at(address) };
         if !initial.is_null() {
@@ -216,9 +225,11 @@ pub unsafe extern "C" fn __hipRegisterManagedVar(
         pointer.put(address)?;
         let name = name.get()?;
         let binary = with(|code| code.binaries.get(&fat).cloned()).ok_or(Status::INVALID_HANDLE)?;
-        // In the module, the variable's name denotes a pointer to the managed memory.
-        let (device_pointer, _) = binary.module()?.variable(&name)?;
-        Ok(gpu.device.write(device_pointer, &address.to_le_bytes())?)
+        for module in lock(&binary.modules).values().flatten() {
+            module.device().write(module.variable(&name)?.0, &address.to_le_bytes())?;
+        }
+        lock(&binary.managed).push((name, address));
+        Ok(())
     });
 }
 
@@ -285,7 +296,7 @@ pub unsafe extern "C" fn hipModuleLoadFatBinary(module: Out<Handle>, data: Memor
 /// `hipModuleUnload`.
 pub unsafe extern "C" fn hipModuleUnload(module: Handle) -> c_int {
     call("hipModuleUnload", || {
-        gpu()?.streams.wait()?;
+        gpus()?.iter().try_for_each(|gpu| gpu.streams.wait())?;
         let removed = with(|code| {
             code.kernels.retain(|_, (of, _)| *of != module);
             code.reported.remove(&module);
@@ -338,7 +349,7 @@ pub unsafe extern "C" fn hipModuleGetGlobal(
 /// `hipGetFuncBySymbol`.
 pub unsafe extern "C" fn hipGetFuncBySymbol(function: Out<Handle>, symbol: usize) -> c_int {
     call("hipGetFuncBySymbol", || {
-        let kernel = kernel_of_host(symbol)?;
+        let kernel = kernel_of_host(gpu()?, symbol)?;
         let handle = new_handle();
         with(|code| code.kernels.insert(handle, (0, kernel)));
         function.put(handle)

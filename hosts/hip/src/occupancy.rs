@@ -2,6 +2,7 @@
 
 use crate::device::{ITEMS_PER_PROCESSOR, PROCESSORS};
 use crate::ffi::Out;
+use crate::gpu::gpu;
 use crate::module::{kernel_of_handle, kernel_of_host};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
@@ -27,7 +28,7 @@ pub struct FunctionAttributes {
 /// `hipFuncGetAttributes`.
 pub unsafe extern "C" fn hipFuncGetAttributes(attributes: Out<FunctionAttributes>, function: usize) -> c_int {
     call("hipFuncGetAttributes", || {
-        let kernel = kernel_of_host(function)?;
+        let kernel = kernel_of_host(gpu()?, function)?;
         attributes.put(FunctionAttributes {
             local_bytes: kernel.scratch_bytes() as usize,
             max_dynamic_lds: kernel.max_dynamic_lds() as c_int,
@@ -58,7 +59,7 @@ pub unsafe extern "C" fn hipFuncGetAttribute(value: Out<c_int>, attribute: c_int
 
 /// `hipFuncSetAttribute`. Only checks the function, since dynamic LDS needs no opt-in.
 pub unsafe extern "C" fn hipFuncSetAttribute(function: usize, _attribute: c_int, _value: c_int) -> c_int {
-    call("hipFuncSetAttribute", || kernel_of_host(function).map(drop))
+    call("hipFuncSetAttribute", || kernel_of_host(gpu()?, function).map(drop))
 }
 
 /// `hipFuncSetCacheConfig`. Does nothing, since caches are not simulated.
@@ -93,7 +94,7 @@ pub unsafe extern "C" fn hipOccupancyMaxActiveBlocksPerMultiprocessor(
     dynamic_lds: usize,
 ) -> c_int {
     call("hipOccupancyMaxActiveBlocksPerMultiprocessor", || {
-        occupancy(&groups, kernel_of_host(function)?, block, dynamic_lds)
+        occupancy(&groups, kernel_of_host(gpu()?, function)?, block, dynamic_lds)
     })
 }
 
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn hipOccupancyMaxPotentialBlockSize(
     limit: c_int,
 ) -> c_int {
     call("hipOccupancyMaxPotentialBlockSize", || {
-        max_potential(&groups, &block, &kernel_of_host(function)?, dynamic_lds, limit)
+        max_potential(&groups, &block, &kernel_of_host(gpu()?, function)?, dynamic_lds, limit)
     })
 }
 

@@ -6,7 +6,7 @@ use crate::status::{Failure, Outcome, Status, report};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 pub use wavesim_runtime::pitched::{Copy, Pitched};
-use wavesim_runtime::{Kernel, Launch, callback};
+use wavesim_runtime::{Device, Kernel, Launch, callback};
 
 /// A self-contained operation.
 #[derive(Clone)]
@@ -169,7 +169,7 @@ impl Op {
     unsafe fn execute(&self, gpu: &Gpu) {
         match self {
             Op::Kernel(invocation) => {
-                if let Err(failure) = invocation.run(gpu) {
+                if let Err(failure) = invocation.run() {
                     gpu.fail(&failure);
                 }
             }
@@ -205,23 +205,24 @@ impl Op {
 
 /// State by which the workgroups of a cooperative launch synchronise (the device libraries' `mg_info`).
 struct GridSync<'a> {
-    gpu: &'a Gpu,
+    device: &'a Device,
     address: u64,
 }
 
 impl GridSync<'_> {
     /// Creates the state for a single grid. The number of grids is at offset 12, the number of work-items at
     /// 24, the workgroups' barrier counter at 32, and the number of workgroups at 40.
-    fn new<'a>(gpu: &'a Gpu, launch: &Invocation) -> Outcome<GridSync<'a>> {
+    fn new(launch: &Invocation) -> Outcome<GridSync<'_>> {
         let groups = launch.grid.iter().fold(1u32, |n, &d| n.saturating_mul(d));
         let items = launch.block.iter().fold(groups as u64, |n, &d| n.saturating_mul(d as u64));
         let mut bytes = [0; 48];
         bytes[12..16].copy_from_slice(&1u32.to_le_bytes());
         bytes[24..32].copy_from_slice(&items.to_le_bytes());
         bytes[40..44].copy_from_slice(&groups.to_le_bytes());
-        let address = gpu.device.alloc(bytes.len() as u64, "grid synchronisation")?;
-        let sync = GridSync { gpu, address };
-        gpu.device.write(address, &bytes)?;
+        let device = launch.kernel.device();
+        let address = device.alloc(bytes.len() as u64, "grid synchronisation")?;
+        let sync = GridSync { device, address };
+        device.write(address, &bytes)?;
         Ok(sync)
     }
 }
@@ -229,18 +230,18 @@ impl GridSync<'_> {
 impl Drop for GridSync<'_> {
     fn drop(&mut self) {
         // Freeing fails only for memory that is not allocated.
-        let _ = self.gpu.device.free(self.address);
+        let _ = self.device.free(self.address);
     }
 }
 
 impl Invocation {
     /// Runs the kernel and reports the findings of checks.
-    fn run(&self, gpu: &Gpu) -> Outcome {
+    fn run(&self) -> Outcome {
         let mut launch = Launch::new(self.grid, self.block);
         launch.dynamic_lds = self.dynamic_lds;
         launch.cooperative = self.cooperative;
         launch.cluster = self.cluster;
-        let grid = if self.cooperative { Some(GridSync::new(gpu, self)?) } else { None };
+        let grid = if self.cooperative { Some(GridSync::new(self)?) } else { None };
         launch.services.multigrid = grid.as_ref().map_or(0, |grid| grid.address);
         let outcome = self.kernel.launch(&launch, &self.explicit).map_err(Failure::from)?;
         if !outcome.report.is_clean() {

@@ -4,16 +4,17 @@
 //! blocking streams in both directions; non-blocking streams do not synchronise with it.
 
 use crate::ffi::{In, Memory, Out};
-use crate::gpu::{Gpu, gpu, lock};
+use crate::gpu::{Gpu, gpu, gpus, lock};
 use crate::graph::Capture;
 use crate::op::{Callback, Op, Work};
 use crate::status::{Outcome, Status, call};
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use wavesim_runtime::callback;
+use wavesim_runtime::ipc::{IpcHandle, SharedCounters};
 use wavesim_runtime::queue::{EnqueuedTask, Queue, Reservation, Ticket};
 
 /// `hipStream_t` and `hipEvent_t`. Handles are numbers, so that a stale handle is detected.
@@ -22,6 +23,8 @@ pub type Handle = usize;
 /// `hipStreamLegacy` and `hipStreamPerThread`.
 const LEGACY: Handle = 1;
 const PER_THREAD: Handle = 2;
+/// `hipEventInterprocess`.
+const INTERPROCESS: c_uint = 4;
 /// `hipStreamNonBlocking`.
 const NON_BLOCKING: c_uint = 1;
 
@@ -37,6 +40,8 @@ pub struct Stream {
     pub handle: Handle,
     /// Queue of the stream's work.
     pub queue: Queue,
+    /// Ordinal of the device.
+    device: usize,
     flags: c_uint,
     priority: c_int,
     /// The active capture, if any. Work is then recorded instead of run.
@@ -46,9 +51,37 @@ pub struct Stream {
 }
 
 /// An event, which refers to the work that it was recorded after.
-#[derive(Default)]
 pub struct Event {
+    /// Ordinal of the device.
+    device: usize,
     state: Mutex<Option<Recorded>>,
+    /// For events of several processes.
+    shared: Option<Arc<SharedCounters>>,
+    /// The handle of the counters, unless another process has created them.
+    handle: Option<IpcHandle>,
+}
+
+/// The work that an event waits for.
+enum Mark {
+    Work(Ticket),
+    /// A submission of any process.
+    Shared(Arc<SharedCounters>, u64),
+}
+
+impl Mark {
+    fn has_ended(&self) -> bool {
+        match self {
+            Mark::Work(ticket) => ticket.ended().is_some(),
+            Mark::Shared(counters, number) => counters.has_ended(*number),
+        }
+    }
+
+    fn wait(&self) {
+        match self {
+            Mark::Work(ticket) => drop(ticket.wait()),
+            Mark::Shared(counters, number) => counters.wait(*number),
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -57,8 +90,10 @@ enum Recorded {
     Captured(Arc<Capture>),
 }
 
-/// All streams and events.
+/// The streams and events of a device.
 pub struct Streams {
+    /// Ordinal of the device.
+    device: usize,
     legacy: Arc<Stream>,
     others: Mutex<HashMap<Handle, Arc<Stream>>>,
     events: Mutex<HashMap<Handle, Arc<Event>>>,
@@ -68,9 +103,14 @@ pub struct Streams {
 }
 
 impl Stream {
-    fn new(handle: Handle, flags: c_uint, priority: c_int) -> Stream {
+    fn new(device: usize, handle: Handle, flags: c_uint, priority: c_int) -> Stream {
         let (queue, capture) = (Queue::default(), Mutex::new(None));
-        Stream { handle, queue, flags, priority, capture, destroyed: AtomicBool::new(false) }
+        Stream { handle, queue, device, flags, priority, capture, destroyed: AtomicBool::new(false) }
+    }
+
+    /// Returns the stream's device.
+    pub fn gpu(&self) -> Outcome<&'static Gpu> {
+        gpus()?.get(self.device).ok_or(Status::INVALID_HANDLE.into())
     }
 
     fn is_destroyed(&self) -> bool {
@@ -86,11 +126,12 @@ impl Stream {
     }
 }
 
-impl Default for Streams {
-    /// Creates the legacy default stream.
-    fn default() -> Streams {
+impl Streams {
+    /// Creates the legacy default stream of a device.
+    pub fn new(device: usize) -> Streams {
         Streams {
-            legacy: Arc::new(Stream::new(0, 0, 0)),
+            device,
+            legacy: Arc::new(Stream::new(device, 0, 0, 0)),
             others: Mutex::default(),
             events: Mutex::default(),
             order: Mutex::default(),
@@ -99,18 +140,20 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// Returns the stream with a handle.
+    /// Returns the stream with a handle: a default stream of this device, or a stream that the program created on any
+    /// device.
     pub fn find(&self, handle: Handle) -> Outcome<Arc<Stream>> {
         match handle {
             0 | LEGACY => Ok(self.legacy.clone()),
             PER_THREAD => Ok(self.of_thread()),
-            _ => self.other(handle),
+            _ => self.created(handle),
         }
     }
 
-    /// Returns a stream that the program created.
-    fn other(&self, handle: Handle) -> Outcome<Arc<Stream>> {
-        let found = lock(&self.others).get(&handle).cloned();
+    /// Returns a stream that the program created on any device.
+    fn created(&self, handle: Handle) -> Outcome<Arc<Stream>> {
+        let on = |streams: &Streams| lock(&streams.others).get(&handle).cloned();
+        let found = on(self).or_else(|| gpus().ok()?.iter().find_map(|gpu| on(&gpu.streams)));
         found.filter(|stream| !stream.is_destroyed()).ok_or(Status::INVALID_HANDLE.into())
     }
 
@@ -124,13 +167,14 @@ impl Streams {
             }
         }
         thread_local! {
-            static OWN: OnceCell<Own> = const { OnceCell::new() };
+            /// The streams of devices.
+            static OWN: RefCell<HashMap<usize, Own>> = RefCell::default();
         }
-        OWN.with(|own| own.get_or_init(|| Own(self.create(0, 0))).0.clone())
+        OWN.with_borrow_mut(|own| own.entry(self.device).or_insert_with(|| Own(self.create(0, 0))).0.clone())
     }
 
     fn create(&self, flags: c_uint, priority: c_int) -> Arc<Stream> {
-        let stream = Arc::new(Stream::new(new_handle(), flags, priority));
+        let stream = Arc::new(Stream::new(self.device, new_handle(), flags, priority));
         self.remove_idle();
         lock(&self.others).insert(stream.handle, stream.clone());
         stream
@@ -184,18 +228,46 @@ impl Streams {
         body(&self.legacy);
     }
 
-    /// Returns the event with a handle.
+    /// Returns the event with a handle, of any device.
     pub fn event(&self, handle: Handle) -> Outcome<Arc<Event>> {
-        lock(&self.events).get(&handle).cloned().ok_or(Status::INVALID_HANDLE.into())
+        let on = |streams: &Streams| lock(&streams.events).get(&handle).cloned();
+        let found = on(self).or_else(|| gpus().ok()?.iter().find_map(|gpu| on(&gpu.streams)));
+        found.ok_or(Status::INVALID_HANDLE.into())
+    }
+
+    fn add_event(&self, shared: Option<SharedCounters>, ipc: Option<IpcHandle>) -> Handle {
+        let (state, shared) = (Mutex::default(), shared.map(Arc::new));
+        let (handle, event) = (new_handle(), Event { device: self.device, state, shared, handle: ipc });
+        lock(&self.events).insert(handle, Arc::new(event));
+        handle
+    }
+
+    /// Adds an event that another process has created.
+    pub fn import_event(&self, handle: &IpcHandle) -> Outcome<Handle> {
+        Ok(self.add_event(Some(SharedCounters::open(handle)?), None))
     }
 
     /// Records an event after the work that has been submitted to the stream so far.
-    pub fn record(&self, event: &Event, stream: &Stream) {
+    ///
+    /// # Errors
+    /// The event belongs to another device than the stream.
+    pub fn record(&self, event: &Event, stream: &Stream) -> Outcome {
+        if event.device != stream.device {
+            let (event, stream) = (event.device, stream.device);
+            let message = format!("an event of device {event} recorded in a stream of device {stream}");
+            return Err(Status::INVALID_HANDLE.because(message));
+        }
+        if let Some(counters) = event.shared.clone().filter(|_| lock(&stream.capture).is_none()) {
+            let number = counters.submit();
+            stream.gpu()?.streams.enqueue(stream, move || counters.end(number)).start();
+            return Ok(());
+        }
         let recorded = match &*lock(&stream.capture) {
             Some(capture) => Recorded::Captured(capture.clone()),
-            None => Recorded::Run(self.enqueue(stream, || {}).start()),
+            None => Recorded::Run(stream.gpu()?.streams.enqueue(stream, || {}).start()),
         };
         *lock(&event.state) = Some(recorded);
+        Ok(())
     }
 }
 
@@ -209,27 +281,34 @@ fn may_wait() -> Outcome {
 }
 
 impl Gpu {
-    /// Enqueues work on a stream, or records it if the stream is being captured.
+    /// Returns the device of a stream.
+    fn or_of(&'static self, stream: &Stream) -> Outcome<&'static Gpu> {
+        if stream.device == self.device.ordinal() { Ok(self) } else { stream.gpu() }
+    }
+
+    /// Enqueues work on a stream of any device, or records it if the stream is being captured.
     pub fn enqueue(&'static self, stream: &Stream, work: Work) -> Outcome {
-        self.check()?;
+        let gpu = self.or_of(stream)?;
+        gpu.check()?;
         if let Some(capture) = &*lock(&stream.capture) {
             capture.add(work);
             return Ok(());
         }
-        self.streams.enqueue(stream, move || work.run(self)).start();
+        gpu.streams.enqueue(stream, move || work.run(gpu)).start();
         Ok(())
     }
 
-    /// Runs work in stream order and waits for it.
+    /// Runs work in the order of a stream of any device and waits for it.
     pub fn run(&'static self, stream: &Stream, work: Work) -> Outcome {
-        self.check()?;
+        let gpu = self.or_of(stream)?;
+        gpu.check()?;
         if let Some(capture) = &*lock(&stream.capture) {
             capture.add(work);
             return Ok(());
         }
         may_wait()?;
-        self.streams.reserve(stream).run(|| work.run(self));
-        self.check()
+        gpu.streams.reserve(stream).run(|| work.run(gpu));
+        gpu.check()
     }
 
     /// Waits for all work and returns its failure, if any.
@@ -267,9 +346,9 @@ pub unsafe extern "C" fn hipStreamCreateWithPriority(
 /// `hipStreamDestroy`. Pending work of the stream continues.
 pub unsafe extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
     call("hipStreamDestroy", || {
-        let streams = &gpu()?.streams;
-        streams.other(stream)?.destroy();
-        streams.remove_idle();
+        let found = gpu()?.streams.created(stream)?;
+        found.destroy();
+        found.gpu()?.streams.remove_idle();
         Ok(())
     })
 }
@@ -277,8 +356,8 @@ pub unsafe extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
 /// `hipStreamSynchronize`.
 pub unsafe extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
     call("hipStreamSynchronize", || {
-        let gpu = gpu()?;
-        let stream = gpu.streams.find(stream)?;
+        let stream = gpu()?.streams.find(stream)?;
+        let gpu = stream.gpu()?;
         if lock(&stream.capture).is_some() {
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
         }
@@ -294,8 +373,8 @@ pub unsafe extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
 /// `hipStreamQuery`.
 pub unsafe extern "C" fn hipStreamQuery(stream: Handle) -> c_int {
     call("hipStreamQuery", || {
-        let gpu = gpu()?;
-        let stream = gpu.streams.find(stream)?;
+        let stream = gpu()?.streams.find(stream)?;
+        let gpu = stream.gpu()?;
         if stream.queue.pending().is_some() || !gpu.streams.dependencies(&stream).is_empty() {
             return Err(Status::NOT_READY.into());
         }
@@ -315,15 +394,12 @@ pub unsafe extern "C" fn hipStreamGetPriority(stream: Handle, priority: Out<c_in
 
 /// `hipStreamGetDevice`.
 pub unsafe extern "C" fn hipStreamGetDevice(stream: Handle, device: Out<c_int>) -> c_int {
-    call("hipStreamGetDevice", || {
-        gpu()?.streams.find(stream)?;
-        device.put(0)
-    })
+    call("hipStreamGetDevice", || device.put(gpu()?.streams.find(stream)?.device as c_int))
 }
 
-/// `hipGetStreamDeviceId`.
-pub unsafe extern "C" fn hipGetStreamDeviceId(_stream: Handle) -> c_int {
-    0
+/// `hipGetStreamDeviceId`. Returns -1 for an unknown stream.
+pub unsafe extern "C" fn hipGetStreamDeviceId(stream: Handle) -> c_int {
+    gpu().and_then(|gpu| gpu.streams.find(stream)).map_or(-1, |stream| stream.device as c_int)
 }
 
 /// `hipStreamGetId`.
@@ -345,15 +421,16 @@ pub unsafe extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flag
     call("hipStreamWaitEvent", || {
         let gpu = gpu()?;
         let stream = gpu.streams.find(stream)?;
-        let recorded = lock(&gpu.streams.event(event)?.state).clone();
-        match recorded {
+        let event = gpu.streams.event(event)?;
+        if let Some(Recorded::Captured(capture)) = lock(&event.state).clone() {
             // A capture serialises its operations, so joining it satisfies the wait.
-            Some(Recorded::Captured(capture)) => capture.join(&stream)?,
-            Some(Recorded::Run(ticket)) if ticket.ended().is_none() => {
-                stream.queue.submit(vec![ticket], || {});
-            }
+            return capture.join(&stream);
+        }
+        match event.mark()?.filter(|mark| !mark.has_ended()) {
+            Some(Mark::Work(ticket)) => drop(stream.queue.submit(vec![ticket], || {})),
+            Some(mark) => drop(stream.queue.submit(Vec::new(), move || mark.wait())),
             // The event was never recorded, or its work has ended.
-            _ => {}
+            None => {}
         }
         Ok(())
     })
@@ -432,18 +509,18 @@ pub unsafe extern "C" fn hipEventCreate(event: Out<Handle>) -> c_int {
 }
 
 /// `hipEventCreateWithFlags`.
-pub unsafe extern "C" fn hipEventCreateWithFlags(event: Out<Handle>, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipEventCreateWithFlags(event: Out<Handle>, flags: c_uint) -> c_int {
     call("hipEventCreate", || {
-        let handle = new_handle();
-        lock(&gpu()?.streams.events).insert(handle, Arc::default());
-        event.put(handle)
+        let shared = (flags & INTERPROCESS != 0).then(SharedCounters::new).transpose()?;
+        let (counters, handle) = shared.unzip();
+        event.put(gpu()?.streams.add_event(counters, handle))
     })
 }
 
 /// `hipEventDestroy`.
 pub unsafe extern "C" fn hipEventDestroy(event: Handle) -> c_int {
     call("hipEventDestroy", || {
-        let removed = lock(&gpu()?.streams.events).remove(&event);
+        let removed = gpus()?.iter().find_map(|gpu| lock(&gpu.streams.events).remove(&event));
         removed.map(drop).ok_or(Status::INVALID_HANDLE.into())
     })
 }
@@ -452,8 +529,7 @@ pub unsafe extern "C" fn hipEventDestroy(event: Handle) -> c_int {
 pub unsafe extern "C" fn hipEventRecord(event: Handle, stream: Handle) -> c_int {
     call("hipEventRecord", || {
         let gpu = gpu()?;
-        gpu.streams.record(&*gpu.streams.event(event)?, &*gpu.streams.find(stream)?);
-        Ok(())
+        gpu.streams.record(&*gpu.streams.event(event)?, &*gpu.streams.find(stream)?)
     })
 }
 
@@ -464,6 +540,19 @@ pub unsafe extern "C" fn hipEventRecordWithFlags(event: Handle, stream: Handle, 
 }
 
 impl Event {
+    /// Returns the handle for other processes.
+    pub fn export(&self) -> Outcome<IpcHandle> {
+        self.handle.ok_or_else(|| Status::INVALID_VALUE.because("not an event of hipEventInterprocess"))
+    }
+
+    /// Returns the work that the event refers to, or `None` if the event was never recorded.
+    fn mark(&self) -> Outcome<Option<Mark>> {
+        match &self.shared {
+            Some(counters) => Ok(Some(Mark::Shared(counters.clone(), counters.submitted()))),
+            None => Ok(self.ticket()?.map(Mark::Work)),
+        }
+    }
+
     /// Returns the ticket of the work that the event refers to, or `None` if the event was never recorded.
     fn ticket(&self) -> Outcome<Option<Ticket>> {
         match &*lock(&self.state) {
@@ -479,8 +568,8 @@ pub unsafe extern "C" fn hipEventSynchronize(event: Handle) -> c_int {
     call("hipEventSynchronize", || {
         let gpu = gpu()?;
         may_wait()?;
-        if let Some(ticket) = gpu.streams.event(event)?.ticket()? {
-            ticket.wait();
+        if let Some(mark) = gpu.streams.event(event)?.mark()? {
+            mark.wait();
         }
         gpu.check()
     })
@@ -490,8 +579,8 @@ pub unsafe extern "C" fn hipEventSynchronize(event: Handle) -> c_int {
 pub unsafe extern "C" fn hipEventQuery(event: Handle) -> c_int {
     call("hipEventQuery", || {
         let gpu = gpu()?;
-        match gpu.streams.event(event)?.ticket()? {
-            Some(ticket) if ticket.ended().is_none() => Err(Status::NOT_READY.into()),
+        match gpu.streams.event(event)?.mark()? {
+            Some(mark) if !mark.has_ended() => Err(Status::NOT_READY.into()),
             _ => gpu.check(),
         }
     })

@@ -176,6 +176,51 @@ fn clusters_meet_at_their_barrier() {
     }
 }
 
+/// Two devices with their own memory, variables, streams and failures.
+#[test]
+fn several_devices_share_what_programs_enable() {
+    let Some(program) = compile("devices", false) else { return };
+    let expected = "\
+2 devices, current 0, peers 1, device 1 at 0000:01:00.0
+no device 7: hipErrorInvalidDevice
+times 2 and 3: 60
+an event of another device: hipErrorInvalidHandle
+in turn on host memory: 120, the second stream is of device 1
+enable: hipSuccess, again: hipErrorPeerAccessAlreadyEnabled
+from the peer: hipSuccess
+times 2: 120
+disable: hipSuccess
+without access: hipErrorIllegalAddress
+on device 1: hipSuccess
+free: hipSuccess hipSuccess
+";
+    for check in ["", "all"] {
+        let (out, errors) = program.run(&[("WAVESIM_DEVICES", "gfx1100*2"), ("WAVESIM_CHECK", check)]);
+        // The check reports the loads in place of a fault.
+        let without = if check.is_empty() { "hipErrorIllegalAddress" } else { "hipSuccess" };
+        assert_eq!(out, expected.replace("hipErrorIllegalAddress", without), "{errors}");
+        assert!(errors.contains("of device 1, to which device 0 has not enabled peer access"), "{errors}");
+        assert!(errors.contains("devices.hip:25"), "{errors}");
+    }
+}
+
+/// Handles of memory and events, between two processes.
+#[test]
+fn processes_share_memory_and_events() {
+    let Some(program) = compile("processes", false) else { return };
+    let (out, errors) = program.run(&[]);
+    let expected = "\
+parent: hipSuccess hipSuccess
+parent: a local event: hipErrorInvalidValue
+parent: its own handle: hipErrorInvalidContext
+child: hipSuccess hipSuccess
+child: 1050
+child: hipSuccess, again hipErrorInvalidValue
+parent: 1050
+";
+    assert_eq!(out, expected, "{errors}");
+}
+
 #[test]
 fn invalid_uses_are_api_errors() {
     let Some(program) = compile("wrong", false) else { return };

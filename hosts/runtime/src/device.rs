@@ -4,6 +4,7 @@ use crate::hostcall::{Hostcall, Sink};
 use crate::kernargs::{Kernargs, Slot};
 use crate::launch::lock;
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
+use crate::peers::Group;
 use crate::raw::ProgramCache;
 use crate::timing::Timing;
 use crate::{CodeCache, Error, Module, Settings, Target, exit, fork, message};
@@ -46,6 +47,11 @@ pub(crate) struct Inner {
     process: u32,
     /// Written bytes of the allocations whose contents are undefined at first.
     pub(crate) written: Arc<Mutex<Written>>,
+    /// Index among the devices of the group.
+    pub(crate) ordinal: usize,
+    pub(crate) group: Arc<Group>,
+    /// Ordinals of the devices whose memory kernels can access.
+    pub(crate) peers: Mutex<Vec<usize>>,
 }
 
 #[derive(Default)]
@@ -77,6 +83,8 @@ pub(crate) struct LaunchMemory {
 struct MapKey {
     /// The device's generation.
     generation: u64,
+    /// The generation of its peers.
+    peers: u64,
     /// Whether the map contains the hostcall buffer and the whole heap.
     services: bool,
     /// The heap's version if there is a heap, unless the map contains the whole of it.
@@ -125,6 +133,16 @@ thread_local! {
 impl Device {
     /// Opens a device for a target (`gfx1100`, `rdna4`).
     pub fn open(target: &str, settings: &Settings) -> Result<Device, Error> {
+        Device::open_in(target, settings, 0, &Arc::default())
+    }
+
+    /// Opens a device of a group.
+    pub(crate) fn open_in(
+        target: &str,
+        settings: &Settings,
+        ordinal: usize,
+        group: &Arc<Group>,
+    ) -> Result<Device, Error> {
         if settings.error_exit_code != 0 {
             exit::set_failure_status(settings.error_exit_code.into());
         }
@@ -143,15 +161,19 @@ impl Device {
                 output: Mutex::new(Arc::new(message::print)),
                 launches: AtomicU64::new(0),
                 process: fork::process(),
-                written: Arc::default(),
+                written: group.written.clone(),
+                ordinal,
+                group: group.clone(),
+                peers: Mutex::default(),
             }),
         })
     }
 
-    /// Opens the device that the environment variables describe.
+    /// Opens the device that the environment variables describe; of several, the first.
     pub fn from_env() -> Result<Device, Error> {
         let settings = Settings::from_env()?;
-        Device::open(settings.target.as_deref().unwrap_or(Target::DEFAULT), &settings)
+        let first = settings.devices.first().or(settings.target.as_ref());
+        Device::open(first.map_or(Target::DEFAULT, String::as_str), &settings)
     }
 
     /// Checks that this process can use the device.
@@ -316,9 +338,40 @@ impl Device {
         state.generation += 1;
         lock(&self.inner.written).forget(address);
         let freed = Freed { address, len: allocation.len(), name: allocation.name().into(), launches };
-        state.freed.push_back((freed, Some(allocation)));
+        state.freed.push_back((freed, Some(allocation.clone())));
         state.release_freed();
+        drop(state);
+        self.free_shared(&allocation);
         Ok(())
+    }
+
+    /// Removes an allocation that another device has freed.
+    pub(crate) fn forget_allocation(&self, allocation: &Arc<Allocation>) {
+        let mut state = self.state();
+        let address = allocation.address();
+        if state.allocations.get(&address).is_some_and(|own| Arc::ptr_eq(own, allocation)) {
+            state.allocations.remove(&address);
+            state.generation += 1;
+        }
+    }
+
+    /// Returns the allocation that contains an address.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn allocation_at(&self, address: u64) -> Option<Arc<Allocation>> {
+        let state = self.state();
+        let (_, found) = state.allocations.range(..=address).next_back()?;
+        (address - found.address() < found.len()).then(|| found.clone())
+    }
+
+    /// Invalidates the memory maps of launches.
+    pub(crate) fn change_memory(&self) {
+        self.state().generation += 1;
+    }
+
+    /// Returns the allocations, and a number that only increases and changes with them.
+    pub(crate) fn allocations(&self) -> (Vec<Arc<Allocation>>, u64) {
+        let state = self.state();
+        (state.allocations.values().cloned().collect(), state.generation)
     }
 
     /// Maps memory of the embedding program, so that kernels can access it. Ranges whose kernel addresses
@@ -438,21 +491,29 @@ impl Device {
 
     /// Returns the memory map of a launch: the device's memory and the launch's own.
     pub(crate) fn launch_memory(&self, own: &OwnMemory<'_>) -> Result<LaunchMemory, Error> {
+        let peers = self.peer_memory();
         let mut state = self.state();
         let heap = state.hostcall.as_ref().filter(|_| !own.services).map(|hostcall| hostcall.heap_version());
         let slot = own.slot.map(|slot| slot.kernarg);
-        let key = MapKey { generation: state.generation, services: own.services, heap, slot };
+        let (generation, services) = (state.generation, own.services);
+        let key = MapKey { generation, peers: peers.generation, services, heap, slot };
         let reusable = own.extra.is_empty() && !own.exact && own.slot.is_none_or(Slot::is_pooled);
         if reusable {
             let current = |old: &MapKey| {
-                old.generation == key.generation && (old.heap == heap || old.services || own.services)
+                (old.generation, old.peers) == (key.generation, key.peers)
+                    && (old.heap == heap || old.services || own.services)
             };
             state.idle_maps.retain(|map| map.key.as_ref().is_some_and(current));
             if let Some(at) = state.idle_maps.iter().position(|map| map.key == Some(key)) {
                 return Ok(state.idle_maps.swap_remove(at));
             }
         }
-        let allocations: Vec<Arc<Allocation>> = state.allocations.values().cloned().collect();
+        let mut allocations: Vec<Arc<Allocation>> = state.allocations.values().cloned().collect();
+        // Memory that all devices share is in the lists of several.
+        let shared = |a: &Arc<Allocation>| state.allocations.contains_key(&a.address());
+        allocations.extend(peers.allocations.into_iter().filter(|a| !shared(a)));
+        allocations.sort_by_key(|a| a.address());
+        allocations.dedup_by_key(|a| a.address());
         let mut ranges: Vec<HostMemory> = allocations.iter().map(|a| a.range()).collect();
         ranges.extend(state.mapped.values().cloned());
         ranges.extend(state.hostcall.iter().flat_map(|hostcall| hostcall.memory(own.services)));

@@ -116,6 +116,9 @@ pub enum Error {
     /// Writing a trace failed.
     #[error("the trace: {0}")]
     Trace(std::io::Error),
+    /// Memory cannot be shared with another process.
+    #[error("memory shared between processes: {0}")]
+    Shared(std::io::Error),
     /// Creating a trace file or its directory failed.
     #[error("the trace {path}: {cause}", path = path.display())]
     TraceFile {

@@ -158,7 +158,10 @@ impl Kernel {
         let (stats, mut report) = result?;
         let addresses = report.findings.iter().map(|f| f.address);
         let addresses = addresses.chain([report.fault.as_ref().and_then(|f| f.address)]).flatten();
-        report.freed = addresses.filter_map(|address| device.find_freed(address)).collect();
+        let addresses: Vec<u64> = addresses.collect();
+        report.freed = addresses.iter().filter_map(|address| device.find_freed(*address)).collect();
+        report.foreign = addresses.iter().filter_map(|address| device.find_foreign(*address)).collect();
+        report.foreign.dedup();
         conclude(stats, report, settings)
     }
 
@@ -346,12 +349,12 @@ pub(crate) fn report_of(
         exit::record_failure();
     }
     let (kernel, launch) = (options.kernel.to_string(), options.number);
-    Report { kernel, launch, fault, findings, freed: Vec::new() }
+    Report { kernel, launch, fault, findings, freed: Vec::new(), foreign: Vec::new() }
 }
 
-/// A panic of another thread leaves the bits valid.
-pub(crate) fn lock(written: &Mutex<Written>) -> MutexGuard<'_, Written> {
-    written.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks, ignoring poisoning: a panic of another thread leaves the value valid.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a kernel's name as part of a file name: sanitised, and truncated because mangled names can be

@@ -9,6 +9,7 @@
 //! - [`raw`]: launches of machine code without a code object
 //! - [`queue`]: in-order work queues with their own threads, for streams and command queues
 //! - [`callback`]: callbacks of the program in queues
+//! - `ipc`: allocations that processes share (Linux)
 //! - [`hostcall`]: services that running kernels request from the host: `printf`, `malloc`
 //! - [`Settings`]: the environment variables
 //! - [`ffi`]: arguments of C callers
@@ -56,12 +57,15 @@ pub mod ffi;
 mod fork;
 mod heap;
 pub mod hostcall;
+#[cfg(target_os = "linux")]
+pub mod ipc;
 mod kernargs;
 mod kernel;
 mod launch;
 pub mod memory;
 pub mod message;
 mod module;
+mod peers;
 pub mod pitched;
 pub mod printf;
 pub mod queue;
@@ -78,6 +82,7 @@ pub use kernel::Kernel;
 pub use launch::{Launch, Outcome, RunOptions, run};
 pub use memory::{Bounds, HostMemory};
 pub use module::Module;
+pub use peers::Foreign;
 pub use report::Report;
 pub use settings::{
     MAX_INSTRUCTIONS, MEMORY_BYTES, OnFault, SettingError, Settings, VARIABLES, parse_checks,

@@ -136,7 +136,15 @@ pub struct Allocation {
     before: usize,
     len: u64,
     name: Arc<str>,
+    /// The file behind the pages, once processes share them.
+    #[cfg(target_os = "linux")]
+    shared: std::sync::OnceLock<SharedFile>,
 }
+
+/// A file without a name, which is the memory of an allocation.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(crate) struct SharedFile(pub(crate) std::fs::File);
 
 impl Allocation {
     /// Allocates `len` bytes. The host commits pages on first access.
@@ -163,7 +171,82 @@ impl Allocation {
             // On hosts without huge pages the call fails, and small pages are used.
             let _ = map.advise(memmap2::Advice::HugePage);
         }
-        Ok(Allocation { map: map.into(), before, len, name: name.into() })
+        Ok(Allocation {
+            map: map.into(),
+            before,
+            len,
+            name: name.into(),
+            #[cfg(target_os = "linux")]
+            shared: Default::default(),
+        })
+    }
+
+    /// Maps the first `len` bytes of a file that another process shares.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_file(file: std::fs::File, len: u64, name: &str) -> Result<Allocation, Error> {
+        let allocation = Allocation::new(len, name)?;
+        allocation.map_file(&file).map_err(Error::Shared)?;
+        // A new allocation has no file.
+        let _ = allocation.shared.set(SharedFile(file));
+        Ok(allocation)
+    }
+
+    /// Replaces the pages of the allocation by those of a file, with the same contents. Nothing must write to the
+    /// allocation during the call.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn share(&self) -> std::io::Result<&SharedFile> {
+        use std::os::fd::{AsRawFd, FromRawFd};
+        /// Parts that are zero are not copied, so that memory that was never used takes none.
+        const PART: u64 = 64 << 10;
+        static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+        let _lock = crate::launch::lock(&ONE_AT_A_TIME);
+        if let Some(shared) = self.shared.get() {
+            return Ok(shared);
+        }
+        // SAFETY: the name is NUL-terminated.
+        let descriptor = unsafe { libc::memfd_create(c"wavesim".as_ptr(), libc::MFD_CLOEXEC) };
+        if descriptor < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new, and nothing else owns it.
+        let file = unsafe { std::fs::File::from_raw_fd(descriptor) };
+        file.set_len(self.len.max(1).next_multiple_of(PAGE_BYTES))?;
+        let mut bytes = vec![0; PART as usize];
+        for offset in (0..self.len).step_by(PART as usize) {
+            let part = PART.min(self.len - offset) as usize;
+            let from = self.start().wrapping_add(offset as usize);
+            // SAFETY: the part is inside the allocation. The C library copies, since kernels may read it, too.
+            unsafe { libc::memcpy(bytes.as_mut_ptr().cast(), from.cast(), part) };
+            if bytes[..part].iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            let mut written = 0;
+            while written < part {
+                let at = (offset as usize + written) as libc::off_t;
+                // SAFETY: the rest of the part is inside the buffer.
+                let n = unsafe {
+                    libc::pwrite(file.as_raw_fd(), bytes[written..].as_ptr().cast(), part - written, at)
+                };
+                match n {
+                    1.. => written += n as usize,
+                    _ => return Err(std::io::Error::last_os_error()),
+                }
+            }
+        }
+        self.map_file(&file)?;
+        Ok(self.shared.get_or_init(|| SharedFile(file)))
+    }
+
+    /// Maps a file in place of the allocation's own pages.
+    #[cfg(target_os = "linux")]
+    fn map_file(&self, file: &std::fs::File) -> std::io::Result<()> {
+        use std::os::fd::AsRawFd;
+        let size = self.len.max(1).next_multiple_of(PAGE_BYTES) as usize;
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
+        // SAFETY: the pages belong to `self.map`, which has at least a page after the `len` bytes and begins with a
+        // page, as `before` does. They stay mapped until it is dropped, which unmaps whatever is there.
+        let at = unsafe { libc::mmap(self.start().cast(), size, access, kind, file.as_raw_fd(), 0) };
+        if at == libc::MAP_FAILED { Err(std::io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// Returns the address, which is the same for the host and for kernels.

@@ -1,5 +1,6 @@
 //! Reports: the fault and the check findings of a launch.
 
+use crate::Foreign;
 use crate::memory::Freed;
 use std::fmt;
 use std::io;
@@ -21,6 +22,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Freed allocations that were accessed: those of the findings in order, then that of the fault.
     pub freed: Vec<Freed>,
+    /// Memory of other devices that was accessed without access to it.
+    pub foreign: Vec<Foreign>,
 }
 
 impl Report {
@@ -69,6 +72,9 @@ impl fmt::Display for Report {
         }
         for freed in &self.freed {
             write!(f, "\n  {freed}")?;
+        }
+        for foreign in &self.foreign {
+            write!(f, "\n  {foreign}")?;
         }
         Ok(())
     }

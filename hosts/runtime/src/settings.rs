@@ -2,7 +2,7 @@
 
 use crate::debug::DebugTarget;
 use crate::timing::{self, TimingSettings};
-use crate::{Engine, message};
+use crate::{Engine, Target, message};
 use std::path::PathBuf;
 use std::sync::Once;
 use wavesim::check::Check;
@@ -10,8 +10,12 @@ use wavesim::delayed;
 use wavesim::sharing::{Threads, WrongThreads};
 
 /// The name and the description of each variable, for documentation and help output.
-pub const VARIABLES: [(&str, &str); 20] = [
+pub const VARIABLES: [(&str, &str); 21] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
+    (
+        "WAVESIM_DEVICES",
+        "the GPUs that HIP and OpenCL programs see, in order, each with a number of equal ones: gfx942*4, or gfx942*2,gfx1100 (default: one, WAVESIM_TARGET)",
+    ),
     (
         "WAVESIM_CHECK",
         "checks to run on every launch: all, or a list of mem, init, race, waits, barrier, hazard, and on demand lanes, arith (all,lanes); 0 for none (default)",
@@ -103,6 +107,8 @@ impl OnFault {
 pub struct Settings {
     /// Name of the target, if set.
     pub target: Option<String>,
+    /// Names of the targets of several devices; empty for one of `target`.
+    pub devices: Vec<String>,
     /// Checks to run on every launch.
     pub checks: Vec<Check>,
     /// Number of random schedules in which every kernel runs before its launch.
@@ -135,6 +141,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             target: None,
+            devices: Vec::new(),
             checks: Vec::new(),
             explore: 0,
             trace: None,
@@ -183,6 +190,13 @@ impl Settings {
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Settings, SettingError> {
         let given = |name: &str| get(name).filter(|value| !value.is_empty());
         let mut settings = Settings { target: given("WAVESIM_TARGET"), ..Settings::default() };
+        if let Some(value) = given("WAVESIM_DEVICES") {
+            settings.devices = parse_devices(&value).map_err(|reason| SettingError {
+                variable: "WAVESIM_DEVICES",
+                value,
+                reason,
+            })?;
+        }
         if let Some(value) = given("WAVESIM_CHECK") {
             settings.checks = parse_checks(&value).map_err(|reason| SettingError {
                 variable: "WAVESIM_CHECK",
@@ -251,6 +265,29 @@ impl Settings {
         }
         Ok(settings)
     }
+}
+
+/// Maximum number of devices.
+const MAX_DEVICES: usize = 64;
+
+/// Parses a list of targets, each with an optional number of equal devices (`gfx942*4`).
+fn parse_devices(text: &str) -> Result<Vec<String>, String> {
+    let mut devices = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let (name, count) = part.split_once('*').unwrap_or((part, "1"));
+        let (name, count) = (name.trim(), count.trim());
+        Target::from_name(name).map_err(|error| error.to_string())?;
+        let count: usize = count
+            .parse()
+            .ok()
+            .filter(|count| *count > 0)
+            .ok_or_else(|| format!("`{count}` is not a number of devices; `{name}*2` is two devices"))?;
+        if count > MAX_DEVICES - devices.len() {
+            return Err(format!("there can be at most {MAX_DEVICES} devices"));
+        }
+        devices.extend(std::iter::repeat_n(name.to_string(), count));
+    }
+    Ok(devices)
 }
 
 fn one_of<T: Copy>(
@@ -351,6 +388,8 @@ mod tests {
             read(&[("WAVESIM_DEBUG", "axpy:3"), ("WAVESIM_DEBUG_LISTEN", "4711")]).unwrap().debug.unwrap();
         assert_eq!((&*debug.kernel, debug.launch, debug.listen.as_deref()), ("axpy", Some(3), Some("4711")));
         assert_eq!(read(&[("WAVESIM_EXPLORE", "200")]).unwrap().explore, 200);
+        let devices = read(&[("WAVESIM_DEVICES", "gfx942*2, rdna3")]).unwrap().devices;
+        assert_eq!(devices, ["gfx942", "gfx942", "rdna3"]);
         assert_eq!(read(&[("WAVESIM_ENGINE", "jit")]).unwrap().engine, Engine::Jit);
         assert_eq!(read(&[("WAVESIM_ENGINE", "auto")]).unwrap().engine, Engine::Auto);
         assert_eq!(read(&[("WAVESIM_ON_FAULT", "continue")]).unwrap().on_fault, OnFault::Continue);
@@ -405,6 +444,14 @@ mod tests {
         assert!(
             ["0", "G", "99999999999T", "ß"].iter().all(|text| read(&[("WAVESIM_MEMORY", text)]).is_err())
         );
+        for (text, reason) in [
+            ("gfx942*0", "`0` is not a number of devices; `gfx942*2` is two devices"),
+            ("gfx942*64,gfx1100", "there can be at most 64 devices"),
+        ] {
+            let expected = format!("WAVESIM_DEVICES={text}: {reason}");
+            assert_eq!(read(&[("WAVESIM_DEVICES", text)]).unwrap_err(), expected);
+        }
+        assert!(read(&[("WAVESIM_DEVICES", "gfx942,")]).unwrap_err().contains("`` is not a target"));
         assert_eq!(
             read(&[("WAVESIM_ENGINE", "jet")]).unwrap_err(),
             "WAVESIM_ENGINE=jet: the values are interpreter, jit, auto"

@@ -6,7 +6,7 @@ mod node;
 pub use node::*;
 
 use crate::ffi::{Memory, Out};
-use crate::gpu::{gpu, lock};
+use crate::gpu::{gpu, gpus, lock};
 use crate::op::Work;
 use crate::status::{Outcome, Status, call};
 use crate::stream::{Handle, Stream, new_handle};
@@ -178,17 +178,18 @@ pub unsafe extern "C" fn hipStreamBeginCapture(stream: Handle, _mode: c_int) -> 
 /// `hipStreamEndCapture`.
 pub unsafe extern "C" fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_int {
     call("hipStreamEndCapture", || {
-        let streams = &gpu()?.streams;
-        let stream = streams.find(stream)?;
+        let stream = gpu()?.streams.find(stream)?;
         let capture = lock(&stream.capture).clone().ok_or(Status::ILLEGAL_STATE)?;
         if capture.origin != stream.handle {
             return Err(Status::STREAM_CAPTURE_UNMATCHED.into());
         }
         capture.ended.store(true, Ordering::SeqCst);
         // Streams that joined the capture leave it too.
-        streams.for_each(|other| {
-            lock(&other.capture).take_if(|c| Arc::ptr_eq(c, &capture));
-        });
+        for gpu in gpus()? {
+            gpu.streams.for_each(|other| {
+                lock(&other.capture).take_if(|c| Arc::ptr_eq(c, &capture));
+            });
+        }
         let recorded = lock(&capture.graph).clone();
         graph.put(with(|graphs| Ok(graphs.insert(recorded)))?)
     })

@@ -96,7 +96,7 @@ impl KernelNode {
         // SAFETY: the caller guarantees the arguments.
         let arguments = unsafe { Arguments::new(self.arguments, In::none()) };
         let launch = LaunchParameters { grid: self.grid, block: self.block, dynamic_lds: self.dynamic_lds };
-        Ok(Work::kernel(launch.of_host_function(self.function, arguments)?))
+        Ok(Work::kernel(launch.of_host_function(gpu()?, self.function, arguments)?))
     }
 }
 
