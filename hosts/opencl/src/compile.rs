@@ -2,7 +2,7 @@
 
 use crate::platform::gpu;
 use crate::status::{Outcome, Status};
-use wavesim_clang::compile::{CompileError, Format, Job, Source};
+use wavesim_clang::compile::{CompileError, Format, IMAGE_OPTIONS, Job, Source};
 use wavesim_clang::options::{Language, accept};
 use wavesim_clang::{Clang, Linked, is_contained};
 
@@ -65,7 +65,10 @@ pub fn options(text: &str) -> Result<Vec<String>, String> {
 /// Compiles a source to a code object or, if `object` is set, to bitcode for linking.
 pub fn compile(source: &str, text: &str, headers: &[(String, String)], object: bool) -> Outcome<BuildOutput> {
     let error_status = if object { Status::INVALID_COMPILER_OPTIONS } else { Status::INVALID_BUILD_OPTIONS };
-    let given = options(text).map_err(|e| error_status.because(e))?;
+    let mut given = options(text).map_err(|e| error_status.because(e))?;
+    if gpu().is_ok_and(|gpu| wavesim_runtime::image::supported(&gpu.device)) {
+        given.extend(IMAGE_OPTIONS.map(String::from));
+    }
     if headers.iter().any(|(name, _)| !is_contained(name)) {
         return Err(Status::INVALID_VALUE.because("a header's name refers outside its directory"));
     }

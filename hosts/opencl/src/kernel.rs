@@ -3,11 +3,14 @@
 use crate::ffi::{Memory, Out, Text};
 use crate::handle::{self, Handle, Identity, Object, object};
 use crate::info::{Query, unknown_parameter};
-use crate::memory::Buffer;
+use crate::image::Picture;
+use crate::memory::{self, MemObject};
 use crate::platform::{MAX_ITEMS, check_device};
 use crate::program::Program;
 use crate::queue::lock;
+use crate::sampler::Sampler;
 use crate::status::{Outcome, Status, call, create};
+use std::any::Any;
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
@@ -28,8 +31,10 @@ pub struct Kernel {
 enum Argument {
     Bytes(Vec<u8>),
     Local(u32),
-    /// A buffer. The reference is weak because the program has no call to release it.
-    Buffer(Weak<Buffer>),
+    /// A buffer or an image. The reference is weak because the program has no call to release it.
+    Object(Weak<MemObject>),
+    /// A sampler.
+    Sampler(Weak<Sampler>),
 }
 
 object!(Kernel, INVALID_KERNEL, clRetainKernel, clReleaseKernel);
@@ -46,8 +51,8 @@ pub struct Arguments {
     pub bytes: Vec<u8>,
     /// LDS size of local-memory arguments in bytes.
     pub local: u32,
-    /// Buffers that the launch keeps alive.
-    pub buffers: Vec<Arc<Buffer>>,
+    /// Objects that the launch keeps alive.
+    pub objects: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Kernel {
@@ -85,24 +90,31 @@ impl Kernel {
     /// Returns the current arguments.
     pub fn arguments(&self) -> Outcome<Arguments> {
         let set = lock(&self.arguments).clone();
-        let (mut list, mut buffers) = (Vec::new(), Vec::new());
+        let mut list = Vec::new();
+        let mut objects: Vec<Arc<dyn Any + Send + Sync>> = Vec::new();
         for (index, (arg, value)) in self.code.arguments().zip(set).enumerate() {
             let invalid = |what| Status::INVALID_KERNEL_ARGS.because(self.argument_message(index, arg, what));
             let given = match value.ok_or_else(|| invalid("is not set"))? {
                 Argument::Bytes(bytes) => ArgumentValue::Bytes(bytes),
                 Argument::Local(size) => ArgumentValue::Local(size),
-                Argument::Buffer(buffer) => {
-                    let released = || invalid("is a buffer that was released");
-                    let buffer = buffer.upgrade().ok_or_else(released)?;
-                    let address = buffer.address();
-                    buffers.push(buffer);
+                Argument::Object(object) => {
+                    let released = || invalid("is a memory object that was released");
+                    let object = object.upgrade().ok_or_else(released)?;
+                    let address = object.picture().map_or(object.address(), Picture::object);
+                    objects.push(object);
+                    ArgumentValue::Bytes(address.to_le_bytes().to_vec())
+                }
+                Argument::Sampler(sampler) => {
+                    let sampler = sampler.upgrade().ok_or_else(|| invalid("is a sampler that was released"))?;
+                    let address = sampler.object();
+                    objects.push(sampler);
                     ArgumentValue::Bytes(address.to_le_bytes().to_vec())
                 }
             };
             list.push((arg.name.clone().unwrap_or_else(|| index.to_string()), given));
         }
         let (bytes, local) = self.code.lay_out(&list)?;
-        Ok(Arguments { bytes, local, buffers })
+        Ok(Arguments { bytes, local, objects })
     }
 
     /// Returns the LDS size of the local-memory arguments that are set.
@@ -164,6 +176,22 @@ pub unsafe extern "C" fn clCloneKernel(kernel: Handle, status: Out<c_int>) -> Ha
     })
 }
 
+/// Checks that an image can be the value of an argument.
+fn fits(arg: &Arg, object: &MemObject) -> Result<(), String> {
+    let image = object.picture().ok_or("is an image, not a buffer")?;
+    let name = arg.type_name.as_deref().unwrap_or_default();
+    if !name.is_empty() && name != image.type_name() {
+        return Err(format!("is of type {name}, not {}", image.type_name()));
+    }
+    let refused = match arg.access.as_deref() {
+        Some("read_only") => object.flags() & memory::WRITE_ONLY != 0,
+        Some("write_only") => object.flags() & memory::READ_ONLY != 0,
+        Some("read_write") => object.flags() & (memory::READ_ONLY | memory::WRITE_ONLY) != 0,
+        _ => false,
+    };
+    if refused { Err("is accessed in a way that the image's flags forbid".to_string()) } else { Ok(()) }
+}
+
 /// `clSetKernelArg`.
 pub unsafe extern "C" fn clSetKernelArg(kernel: Handle, index: c_uint, size: usize, value: Memory) -> c_int {
     call("clSetKernelArg", || {
@@ -196,10 +224,29 @@ pub unsafe extern "C" fn clSetKernelArg(kernel: Handle, index: c_uint, size: usi
                 match unsafe { Handle::at(value) } {
                     Handle::NULL => Argument::Bytes(vec![0; 8]),
                     buffer => {
-                        let buffer = handle::get::<Buffer>(buffer)?;
-                        Argument::Buffer(Arc::downgrade(&buffer))
+                        let buffer = memory::buffer(buffer)?;
+                        Argument::Object(Arc::downgrade(&buffer))
                     }
                 }
+            }
+            "image" => {
+                if size != size_of::<Handle>() {
+                    return wrong_size(size_of::<Handle>());
+                }
+                // SAFETY: the value has the size of a handle, as checked above, or is null.
+                let object = handle::get::<MemObject>(unsafe { Handle::at(value) })?;
+                if let Err(what) = fits(arg, &object) {
+                    let what = kernel.argument_message(index as usize, arg, &what);
+                    return Err(Status::INVALID_ARG_VALUE.because(what));
+                }
+                Argument::Object(Arc::downgrade(&object))
+            }
+            "sampler" => {
+                if size != size_of::<Handle>() {
+                    return wrong_size(size_of::<Handle>());
+                }
+                // SAFETY: the value has the size of a handle, as checked above, or is null.
+                Argument::Sampler(Arc::downgrade(&handle::get::<Sampler>(unsafe { Handle::at(value) })?))
             }
             "by_value" => {
                 if size != arg.size as usize {
@@ -342,12 +389,17 @@ pub unsafe extern "C" fn clGetKernelArgInfo(
         match name {
             0x1196 => query.u32(match (arg.kind.as_str(), arg.address_space.as_deref()) {
                 (_, Some("constant")) => 0x119d,
-                ("global_buffer", _) => 0x119b,
+                ("global_buffer" | "image", _) => 0x119b,
                 ("dynamic_shared_pointer", _) => 0x119c,
                 _ => 0x119e,
             }),
-            // CL_KERNEL_ARG_ACCESS_NONE: not an image
-            0x1197 => query.u32(0x11a3),
+            0x1197 => query.u32(match arg.access.as_deref() {
+                Some("read_only") => 0x11a0,
+                Some("write_only") => 0x11a1,
+                Some("read_write") => 0x11a2,
+                // CL_KERNEL_ARG_ACCESS_NONE
+                _ => 0x11a3,
+            }),
             0x1198 => query.text(arg.type_name.as_ref().ok_or_else(unavailable)?),
             0x1199 => {
                 let (constant, restricted) = (u64::from(arg.is_const), u64::from(arg.is_restrict) << 1);

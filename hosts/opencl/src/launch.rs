@@ -116,7 +116,7 @@ fn enqueue(submission: Submission, kernel: Handle, range: impl FnOnce(&Code) -> 
         if let Some(printed) = printed {
             printed.print()?;
         }
-        drop(arguments.buffers);
+        drop(arguments.objects);
         let outcome = result?;
         if !outcome.report.is_clean() {
             report(&outcome.report.to_string());

@@ -6,6 +6,7 @@
 //! - [`platform`]: the platform and its device; [`context`]: contexts
 //! - [`queue`]: command queues; [`command`]: types of commands; [`event`]: events
 //! - [`memory`], [`svm`]: buffers and shared virtual memory; [`transfer`]: commands on them
+//! - [`image`], [`channels`], [`sampler`]: images and samplers; [`image_transfer`]: commands on images
 //! - [`program`], [`compile`]: programs; [`kernel`]: kernels and their arguments; [`launch`], [`printf`]: launches
 //!
 //! The table in `wavesim-opencl-api` lists every function of the API with its state. `build.rs` generates the
@@ -16,12 +17,15 @@
 // The documentation of the API states what callers must guarantee.
 #![allow(clippy::missing_safety_doc)]
 
+pub mod channels;
 pub mod command;
 pub mod compile;
 pub mod context;
 pub mod event;
 pub mod ffi;
 pub mod handle;
+pub mod image;
+pub mod image_transfer;
 pub mod info;
 pub mod kernel;
 pub mod launch;
@@ -30,6 +34,7 @@ pub mod platform;
 pub mod printf;
 pub mod program;
 pub mod queue;
+pub mod sampler;
 pub mod status;
 pub mod svm;
 pub mod transfer;
@@ -38,12 +43,15 @@ pub mod transfer;
 mod functions {
     pub use crate::context::*;
     pub use crate::event::*;
+    pub use crate::image::*;
+    pub use crate::image_transfer::*;
     pub use crate::kernel::*;
     pub use crate::launch::*;
     pub use crate::memory::*;
     pub use crate::platform::*;
     pub use crate::program::*;
     pub use crate::queue::*;
+    pub use crate::sampler::*;
     pub use crate::svm::*;
     pub use crate::transfer::*;
 }

@@ -1,38 +1,41 @@
-//! Buffers.
+//! Memory objects: buffers, and what images have in common with them.
 
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, Object, object};
 use crate::info::{Query, unknown_parameter};
+use crate::image::{Kind, Picture};
 use crate::platform::{ALIGNMENT, gpu};
 use crate::queue::lock;
 use crate::status::{Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex};
+use wavesim_runtime::image::Region;
+use wavesim_runtime::pitched::{Copy, Pitched};
 
-const READ_WRITE: u64 = 1;
-const WRITE_ONLY: u64 = 2;
-const READ_ONLY: u64 = 4;
-const USE_HOST_PTR: u64 = 8;
-const ALLOC_HOST_PTR: u64 = 16;
-const COPY_HOST_PTR: u64 = 32;
+pub const READ_WRITE: u64 = 1;
+pub const WRITE_ONLY: u64 = 2;
+pub const READ_ONLY: u64 = 4;
+pub const USE_HOST_PTR: u64 = 8;
+pub const ALLOC_HOST_PTR: u64 = 16;
+pub const COPY_HOST_PTR: u64 = 32;
 const HOST_WRITE_ONLY: u64 = 128;
 const HOST_READ_ONLY: u64 = 256;
 const HOST_NO_ACCESS: u64 = 512;
-const KERNEL_READ_AND_WRITE: u64 = 4096;
-const KERNEL_ACCESS: u64 = READ_WRITE | WRITE_ONLY | READ_ONLY;
-const HOST_ACCESS: u64 = HOST_WRITE_ONLY | HOST_READ_ONLY | HOST_NO_ACCESS;
-const HOST_MEMORY: u64 = USE_HOST_PTR | ALLOC_HOST_PTR | COPY_HOST_PTR;
+pub const KERNEL_READ_AND_WRITE: u64 = 4096;
+pub const KERNEL_ACCESS: u64 = READ_WRITE | WRITE_ONLY | READ_ONLY;
+pub const HOST_ACCESS: u64 = HOST_WRITE_ONLY | HOST_READ_ONLY | HOST_NO_ACCESS;
+pub const HOST_MEMORY: u64 = USE_HOST_PTR | ALLOC_HOST_PTR | COPY_HOST_PTR;
 
-/// A buffer or a sub-buffer.
-pub struct Buffer {
+/// A buffer, a sub-buffer or an image.
+pub struct MemObject {
     identity: Identity,
     context: Arc<Context>,
     flags: u64,
     address: u64,
     size: usize,
     /// The parent of a sub-buffer, and the offset in it.
-    parent: Option<(Arc<Buffer>, usize)>,
+    parent: Option<(Arc<MemObject>, usize)>,
     /// The program's memory through which the buffer is mapped (`CL_MEM_USE_HOST_PTR`). If null, the buffer
     /// is mapped at its own address.
     host: Memory,
@@ -40,6 +43,51 @@ pub struct Buffer {
     owned: Option<Owned>,
     properties: Vec<u64>,
     maps: Mutex<Vec<Mapping>>,
+    /// What distinguishes an image from a buffer.
+    image: Option<Picture>,
+}
+
+/// What a memory object is created from.
+pub struct Parts {
+    pub context: Arc<Context>,
+    pub flags: u64,
+    pub address: u64,
+    pub size: usize,
+    pub parent: Option<(Arc<MemObject>, usize)>,
+    pub host: Memory,
+    pub owned: Option<Owned>,
+    pub properties: Vec<u64>,
+    pub image: Option<Picture>,
+}
+
+/// Creates a memory object.
+pub fn register(parts: Parts) -> Arc<MemObject> {
+    let Parts { context, flags, address, size, parent, host, owned, properties, image } = parts;
+    let flags = if flags & KERNEL_ACCESS == 0 { flags | READ_WRITE } else { flags };
+    let maps = Mutex::default();
+    let make = |identity| MemObject {
+        identity,
+        context,
+        flags,
+        address,
+        size,
+        parent,
+        host,
+        owned,
+        properties,
+        maps,
+        image,
+    };
+    handle::register(make).1
+}
+
+/// Returns the buffer of a handle.
+pub fn buffer(handle: Handle) -> Outcome<Arc<MemObject>> {
+    let object = handle::get::<MemObject>(handle)?;
+    match object.image {
+        None => Ok(object),
+        Some(_) => Err(Status::INVALID_MEM_OBJECT.because("an image in place of a buffer")),
+    }
 }
 
 /// A mapped range.
@@ -53,13 +101,27 @@ pub struct Mapping {
     pub size: usize,
     /// Whether the program may have written to the range.
     pub written: bool,
+    /// The texels of a mapped image, in place of offset and size.
+    pub region: Option<Region>,
 }
 
-object!(Buffer, INVALID_MEM_OBJECT, clRetainMemObject, clReleaseMemObject);
+object!(MemObject, INVALID_MEM_OBJECT, clRetainMemObject, clReleaseMemObject);
 
 /// A device allocation, freed when dropped. As a field of `Buffer` after `identity`, it is dropped after the
 /// buffer's destructor callbacks have run.
-struct Owned(u64);
+pub struct Owned(u64);
+
+impl Owned {
+    /// Allocates device memory.
+    pub fn new(size: u64, name: &str) -> Outcome<Owned> {
+        Ok(Owned(gpu()?.device.alloc(size, name)?))
+    }
+
+    /// Returns the address.
+    pub fn address(&self) -> u64 {
+        self.0
+    }
+}
 
 impl Drop for Owned {
     fn drop(&mut self) {
@@ -70,7 +132,7 @@ impl Drop for Owned {
     }
 }
 
-impl Buffer {
+impl MemObject {
     /// Returns the address that kernels use.
     pub fn address(&self) -> u64 {
         self.address
@@ -84,6 +146,21 @@ impl Buffer {
     /// Returns the context.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
+    }
+
+    /// Returns the flags.
+    pub fn flags(&self) -> u64 {
+        self.flags
+    }
+
+    /// Returns the program's memory for it; null if there is none.
+    pub fn host(&self) -> Memory {
+        self.host
+    }
+
+    /// Returns the parent of a sub-buffer, or the buffer of an image.
+    pub fn parent(&self) -> Option<&Arc<MemObject>> {
+        self.parent.as_ref().map(|(parent, _)| parent)
     }
 
     /// Returns the memory of a range, after checking its bounds.
@@ -111,9 +188,33 @@ impl Buffer {
     pub fn map(&self, offset: usize, size: usize, written: bool) -> Outcome<Mapping> {
         let in_buffer = self.range(offset, size)?;
         let pointer = if self.host.is_null() { in_buffer } else { self.host.offset(offset) };
-        let mapping = Mapping { pointer, offset, size, written };
+        let mapping = Mapping { pointer, offset, size, written, region: None };
         lock(&self.maps).push(mapping);
         Ok(mapping)
+    }
+
+    /// Records mapped texels of an image and returns them, with the distances of rows and of slices.
+    pub fn map_texels(&self, region: Region, written: bool) -> Outcome<(Mapping, Pitched)> {
+        let mapped = self.texels(&region, !self.host.is_null())?;
+        let mapping = Mapping { pointer: mapped.at, offset: 0, size: 0, written, region: Some(region) };
+        lock(&self.maps).push(mapping);
+        Ok((mapping, mapped))
+    }
+
+    /// Returns what distinguishes an image from a buffer.
+    pub fn picture(&self) -> Option<&Picture> {
+        self.image.as_ref()
+    }
+
+    /// Returns the place of texels of an image: in the image, or in the program's memory for it.
+    pub fn texels(&self, region: &Region, in_program: bool) -> Outcome<Pitched> {
+        let image = self.image.as_ref().ok_or(Status::INVALID_MEM_OBJECT)?;
+        Ok(match in_program {
+            true => image.in_program(self.host, region),
+            // SAFETY: the region was checked when the command was enqueued. Commands keep the image alive while
+            // they use it.
+            false => image.arrangement.region(unsafe { Memory::at(self.address) }, region),
+        })
     }
 
     /// Removes the mapped range with the given pointer.
@@ -127,6 +228,17 @@ impl Buffer {
     /// Copies a mapped range from the program's memory to the buffer if `from_program`, otherwise from the
     /// buffer to the program's memory. Does nothing if the buffer is mapped at its own address.
     pub fn synchronise(&self, mapping: &Mapping, from_program: bool) -> Outcome {
+        if let Some(region) = &mapping.region {
+            if !self.host.is_null() {
+                let (own, program) = (self.texels(region, false)?, self.texels(region, true)?);
+                let (to, from) = if from_program { (own, program) } else { (program, own) };
+                let width = region.size[0] * self.image.as_ref().map_or(0, Picture::texel_bytes);
+                let copy = Copy { to, from, width, height: region.size[1], depth: region.size[2] };
+                // SAFETY: the mapped texels are inside the image and inside the program's memory for it.
+                unsafe { copy.run() };
+            }
+            return Ok(());
+        }
         let in_buffer = self.range(mapping.offset, mapping.size)?;
         match (self.host.is_null(), from_program) {
             (true, _) => {}
@@ -144,7 +256,8 @@ fn at_most_one(flags: u64, of: u64) -> Outcome {
     if (flags & of).count_ones() > 1 { Err(Status::INVALID_VALUE.into()) } else { Ok(()) }
 }
 
-fn check_flags(flags: u64) -> Outcome {
+/// Checks the flags of a memory object.
+pub fn check_flags(flags: u64) -> Outcome {
     at_most_one(flags, KERNEL_ACCESS)?;
     at_most_one(flags, HOST_ACCESS)?;
     at_most_one(flags, USE_HOST_PTR | ALLOC_HOST_PTR)?;
@@ -174,7 +287,6 @@ unsafe fn new(
     if host.is_null() == (flags & (USE_HOST_PTR | COPY_HOST_PTR) != 0) {
         return Err(Status::INVALID_HOST_PTR.into());
     }
-    let device = &gpu()?.device;
     let uses = flags & USE_HOST_PTR != 0;
     // Shared virtual memory is used in place.
     let shared = match crate::svm::allocation(host.address()) {
@@ -186,19 +298,17 @@ unsafe fn new(
         }
         _ => false,
     };
-    let address = if shared { host.address() } else { device.alloc(size as u64, "clCreateBuffer")? };
-    let (_, buffer) = handle::register(|identity| Buffer {
-        identity,
+    let owned = if shared { None } else { Some(Owned::new(size as u64, "clCreateBuffer")?) };
+    let buffer = register(Parts {
         context,
-        flags: if flags & KERNEL_ACCESS == 0 { flags | READ_WRITE } else { flags },
-        address,
+        flags,
+        address: owned.as_ref().map_or(host.address(), Owned::address),
         size,
         parent: None,
         host: if uses { host } else { Memory::null() },
-        // Not `then_some`, which would always construct `Owned` and thus free the memory.
-        owned: (!shared).then(|| Owned(address)),
+        owned,
         properties,
-        maps: Mutex::default(),
+        image: None,
     });
     if !host.is_null() && !shared {
         let whole = buffer.range(0, size)?;
@@ -220,6 +330,15 @@ pub unsafe extern "C" fn clCreateBuffer(
     create("clCreateBuffer", &status, || unsafe { new(context, flags, size, host, Vec::new()) })
 }
 
+/// Reads the properties of a memory object. None are defined.
+pub fn properties(list: In<u64>) -> Outcome<Vec<u64>> {
+    match list.is_null() {
+        true => Ok(Vec::new()),
+        false if list.get()? == 0 => Ok(vec![0]),
+        false => Err(Status::INVALID_PROPERTY.into()),
+    }
+}
+
 /// `clCreateBufferWithProperties`.
 pub unsafe extern "C" fn clCreateBufferWithProperties(
     context: Handle,
@@ -230,20 +349,29 @@ pub unsafe extern "C" fn clCreateBufferWithProperties(
     status: Out<c_int>,
 ) -> Handle {
     create("clCreateBufferWithProperties", &status, || {
-        let list = match properties.is_null() {
-            true => Vec::new(),
-            false if properties.get()? == 0 => vec![0],
-            false => return Err(Status::INVALID_PROPERTY.into()),
-        };
+        let list = self::properties(properties)?;
         // SAFETY: the caller of the API passes memory of the buffer's size, as the flags require.
         unsafe { new(context, flags, size, host, list) }
     })
 }
 
+/// Returns the flags of an object in the memory of another one.
+pub fn inherit(flags: u64, of_parent: u64) -> Outcome<u64> {
+    if flags & HOST_MEMORY != 0 {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    let kernel = if flags & KERNEL_ACCESS == 0 { of_parent } else { flags } & KERNEL_ACCESS;
+    let host = if flags & HOST_ACCESS == 0 { of_parent } else { flags } & HOST_ACCESS;
+    if of_parent & (WRITE_ONLY | READ_ONLY) != 0 && kernel != of_parent & KERNEL_ACCESS {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    Ok(kernel | host | of_parent & HOST_MEMORY)
+}
+
 /// `cl_buffer_region`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Region {
+pub struct SubBuffer {
     origin: usize,
     size: usize,
 }
@@ -253,12 +381,12 @@ pub unsafe extern "C" fn clCreateSubBuffer(
     parent: Handle,
     flags: u64,
     kind: c_uint,
-    region: In<Region>,
+    region: In<SubBuffer>,
     status: Out<c_int>,
 ) -> Handle {
     create("clCreateSubBuffer", &status, || {
         const REGION: c_uint = 0x1220;
-        let parent = handle::get::<Buffer>(parent)?;
+        let parent = buffer(parent)?;
         check_flags(flags)?;
         if parent.parent.is_some() {
             return Err(Status::INVALID_MEM_OBJECT.because("a sub-buffer cannot have sub-buffers"));
@@ -266,12 +394,8 @@ pub unsafe extern "C" fn clCreateSubBuffer(
         if kind != REGION || flags & HOST_MEMORY != 0 {
             return Err(Status::INVALID_VALUE.into());
         }
-        let kernel = if flags & KERNEL_ACCESS == 0 { parent.flags } else { flags } & KERNEL_ACCESS;
-        let host = if flags & HOST_ACCESS == 0 { parent.flags } else { flags } & HOST_ACCESS;
-        if parent.flags & (WRITE_ONLY | READ_ONLY) != 0 && kernel != parent.flags & KERNEL_ACCESS {
-            return Err(Status::INVALID_VALUE.into());
-        }
-        let Region { origin, size } = region.get()?;
+        let flags = inherit(flags, parent.flags)?;
+        let SubBuffer { origin, size } = region.get()?;
         if size == 0 {
             return Err(Status::INVALID_BUFFER_SIZE.into());
         }
@@ -279,9 +403,7 @@ pub unsafe extern "C" fn clCreateSubBuffer(
         if !origin.is_multiple_of(ALIGNMENT) {
             return Err(Status::MISALIGNED_SUB_BUFFER_OFFSET.into());
         }
-        let flags = kernel | host | parent.flags & HOST_MEMORY;
-        Ok(handle::register(|identity| Buffer {
-            identity,
+        Ok(register(Parts {
             context: parent.context.clone(),
             flags,
             address,
@@ -290,9 +412,9 @@ pub unsafe extern "C" fn clCreateSubBuffer(
             parent: Some((parent, origin)),
             owned: None,
             properties: Vec::new(),
-            maps: Mutex::default(),
+            image: None,
         })
-        .0)
+        .handle())
     })
 }
 
@@ -305,26 +427,25 @@ pub unsafe extern "C" fn clGetMemObjectInfo(
     needed: Out<usize>,
 ) -> c_int {
     call("clGetMemObjectInfo", || {
-        let buffer = handle::get::<Buffer>(handle)?;
+        let object = handle::get::<MemObject>(handle)?;
         // SAFETY: the caller of the API passes null, or a buffer of this size.
         let query = unsafe { Query::new(size, value, needed) };
         match name {
-            // CL_MEM_OBJECT_BUFFER
-            0x1100 => query.u32(0x10f0),
-            0x1101 => query.u64(buffer.flags),
-            0x1102 => query.word(buffer.size),
-            0x1103 => query.word(buffer.host.address() as usize),
-            0x1104 => query.u32(lock(&buffer.maps).len() as u32),
+            0x1100 => query.u32(object.image.as_ref().map_or(Kind::BUFFER, |image| image.kind as u32)),
+            0x1101 => query.u64(object.flags),
+            0x1102 => query.word(object.size),
+            0x1103 => query.word(object.host.address() as usize),
+            0x1104 => query.u32(lock(&object.maps).len() as u32),
             0x1105 => query.u32(handle::references(handle)),
-            0x1106 => query.handle(buffer.context.handle()),
-            0x1107 => query.handle(buffer.parent.as_ref().map_or(Handle::NULL, |(p, _)| p.handle())),
-            0x1108 => query.word(buffer.parent.as_ref().map_or(0, |(_, offset)| *offset)),
+            0x1106 => query.handle(object.context.handle()),
+            0x1107 => query.handle(object.parent.as_ref().map_or(Handle::NULL, |(p, _)| p.handle())),
+            0x1108 => query.word(object.parent.as_ref().map_or(0, |(_, offset)| *offset)),
             0x1109 => {
-                let whole = buffer.parent.as_ref().map_or(&buffer, |(parent, _)| parent);
+                let whole = object.parent.as_ref().map_or(&object, |(parent, _)| parent);
                 query.u32((!whole.host.is_null() && whole.owned.is_none()).into())
             }
             0x110a => {
-                let bytes: Vec<u8> = buffer.properties.iter().flat_map(|p| p.to_le_bytes()).collect();
+                let bytes: Vec<u8> = object.properties.iter().flat_map(|p| p.to_le_bytes()).collect();
                 query.bytes(&bytes)
             }
             _ => unknown_parameter(),
@@ -339,22 +460,6 @@ pub unsafe extern "C" fn clSetMemObjectDestructorCallback(
     data: UserData,
 ) -> c_int {
     call("clSetMemObjectDestructorCallback", || {
-        handle::get::<Buffer>(handle)?.identity.on_destroy(function, data)
-    })
-}
-
-/// `clGetSupportedImageFormats`. Returns none.
-pub unsafe extern "C" fn clGetSupportedImageFormats(
-    context: Handle,
-    _flags: u64,
-    _kind: c_uint,
-    _count: c_uint,
-    _formats: Memory,
-    found: Out<c_uint>,
-) -> c_int {
-    call("clGetSupportedImageFormats", || {
-        handle::get::<Context>(context)?;
-        found.put_optional(0);
-        Ok(())
+        handle::get::<MemObject>(handle)?.identity.on_destroy(function, data)
     })
 }

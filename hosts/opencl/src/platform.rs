@@ -2,11 +2,13 @@
 
 use crate::ffi::{Array, Memory, Out, Text};
 use crate::handle::{Handle, StaticHandle};
+use crate::image::PITCH_ALIGNMENT;
 use crate::info::{Query, unknown_parameter, version};
 use crate::status::{Failure, Outcome, Status, call};
 use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
 use std::time::Instant;
+use wavesim_runtime::image::{self, MAX_BUFFER_TEXELS, MAX_DEPTH, MAX_SIZE};
 use wavesim_runtime::{Device, clock};
 
 /// Version of the platform and of the device.
@@ -23,6 +25,29 @@ const EXTENSIONS: [&str; 9] = [
     "cl_khr_fp64",
     "cl_khr_fp16",
 ];
+/// Extensions of devices with images.
+const IMAGE_EXTENSIONS: [&str; 5] = [
+    "cl_khr_3d_image_writes",
+    "cl_khr_depth_images",
+    "cl_khr_image2d_from_buffer",
+    "cl_khr_mipmap_image",
+    "cl_khr_mipmap_image_writes",
+];
+/// Optional features of OpenCL C, and those of devices with images.
+const FEATURES: [&str; 2] = ["__opencl_c_fp64", "__opencl_c_int64"];
+const IMAGE_FEATURES: [&str; 3] =
+    ["__opencl_c_images", "__opencl_c_3d_image_writes", "__opencl_c_read_write_images"];
+
+/// Returns all items of `common`, and those of `with_images` if the device has images.
+fn supported(common: &[&'static str], with_images: &[&'static str]) -> Outcome<Vec<&'static str>> {
+    let images: &[&str] = if image::supported(&gpu()?.device) { with_images } else { &[] };
+    Ok(common.iter().chain(images).copied().collect())
+}
+
+fn extensions() -> Outcome<Vec<&'static str>> {
+    supported(&EXTENSIONS, &IMAGE_EXTENSIONS)
+}
+
 /// Default maximum number of work-items in a workgroup. Compilers allocate registers for this number.
 pub const MAX_ITEMS: usize = 256;
 /// Alignment of buffers and of sub-buffer offsets in bytes.
@@ -127,11 +152,11 @@ pub unsafe extern "C" fn clGetPlatformInfo(
             0x901 => query.text(VERSION),
             0x902 => query.text("wavesim"),
             0x903 => query.text("wavesim"),
-            0x904 => query.text(&EXTENSIONS.join(" ")),
+            0x904 => query.text(&extensions()?.join(" ")),
             // CL_PLATFORM_HOST_TIMER_RESOLUTION
             0x905 => query.u64(1),
             0x906 => query.u32(version(3, 0)),
-            0x907 => query.versions(&EXTENSIONS.map(|name| (version(1, 0), name))),
+            0x907 => query.versions(&extensions()?.iter().map(|name| (version(1, 0), *name)).collect::<Vec<_>>()),
             // CL_PLATFORM_ICD_SUFFIX_KHR
             0x920 => query.text("WAVESIM"),
             _ => unknown_parameter(),
@@ -193,6 +218,7 @@ pub unsafe extern "C" fn clGetDeviceInfo(
 
 fn device_info(name: c_uint, query: &Query) -> Outcome {
     let target = gpu()?.device.target();
+    let images = image::supported(&gpu()?.device);
     // CL_FP_DENORM to CL_FP_FMA
     const FLOATS: u64 = 0b11_1111;
     match name {
@@ -212,10 +238,19 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         // CL_DEVICE_MAX_CLOCK_FREQUENCY
         0x100c => query.u32(1000),
         0x100d => query.u32(64),
-        // Images are not supported
-        0x100e | 0x100f | 0x1018 | 0x104a..=0x104c => query.u32(0),
-        0x1011..=0x1015 | 0x1040 | 0x1041 => query.word(0),
-        0x1016 => query.u32(0),
+        // CL_DEVICE_MAX_READ_IMAGE_ARGS, CL_DEVICE_MAX_WRITE_IMAGE_ARGS, CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS
+        0x100e => query.u32(if images { 128 } else { 0 }),
+        0x100f | 0x104c => query.u32(if images { 64 } else { 0 }),
+        // CL_DEVICE_MAX_SAMPLERS
+        0x1018 => query.u32(if images { 16 } else { 0 }),
+        // CL_DEVICE_IMAGE_PITCH_ALIGNMENT, CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT
+        0x104a | 0x104b => query.u32(if images { PITCH_ALIGNMENT } else { 0 }),
+        // The sizes of images of two and three dimensions, of buffers, and of arrays
+        0x1011 | 0x1012 => query.word(if images { MAX_SIZE as usize } else { 0 }),
+        0x1013..=0x1015 | 0x1041 => query.word(if images { MAX_DEPTH as usize } else { 0 }),
+        0x1040 => query.word(if images { MAX_BUFFER_TEXELS as usize } else { 0 }),
+        // CL_DEVICE_IMAGE_SUPPORT
+        0x1016 => query.u32(images.into()),
         0x1010 => query.u64(gpu()?.max_allocation()),
         0x1017 => query.word(MAX_PARAMETERS),
         // CL_DEVICE_MEM_BASE_ADDR_ALIGN, in bits
@@ -247,7 +282,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         0x102d => query.text(DRIVER_VERSION),
         0x102e => query.text("FULL_PROFILE"),
         0x102f => query.text(VERSION),
-        0x1030 => query.text(&EXTENSIONS.join(" ")),
+        0x1030 => query.text(&extensions()?.join(" ")),
         0x1031 => query.handle(platform()),
         // CL_DEVICE_HOST_UNIFIED_MEMORY
         0x1035 => query.u32(1),
@@ -273,7 +308,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         // Sub-groups
         0x105c | 0x105d => query.u32(0),
         0x105e => query.u32(version(3, 0)),
-        0x1060 => query.versions(&EXTENSIONS.map(|name| (version(1, 0), name))),
+        0x1060 => query.versions(&extensions()?.iter().map(|name| (version(1, 0), *name)).collect::<Vec<_>>()),
         0x1061 | 0x1062 => query.versions(&[]),
         // CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES: relaxed, acquire-release, sequentially consistent; workgroup,
         // device scope
@@ -291,7 +326,10 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         0x1067 => query.word(target.wave_size() as usize),
         0x1068 => query.u32(0),
         0x1069 => query.u32(1),
-        0x106f => query.versions(&[(version(3, 0), "__opencl_c_fp64"), (version(3, 0), "__opencl_c_int64")]),
+        0x106f => {
+            let names = supported(&FEATURES, &IMAGE_FEATURES)?;
+            query.versions(&names.into_iter().map(|name| (version(3, 0), name)).collect::<Vec<_>>())
+        }
         0x1071 => query.u32(0),
         // CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED
         0x1072 => query.text(""),

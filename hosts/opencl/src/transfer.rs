@@ -3,20 +3,29 @@
 use crate::command::CommandType;
 use crate::ffi::{In, Memory, Out};
 use crate::handle::{self, Handle};
-use crate::memory::Buffer;
+use crate::memory::{self, MemObject};
 use crate::queue::Submission;
 use crate::status::{Outcome, Status, address, call};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 use wavesim_runtime::pitched::{Copy, Pitched};
 
-/// Returns the buffer of a command, after checking that it belongs to the queue's context.
-fn buffer(submission: &Submission, handle: Handle) -> Outcome<Arc<Buffer>> {
-    let buffer = handle::get::<Buffer>(handle)?;
-    match Arc::ptr_eq(buffer.context(), submission.queue.context()) {
-        true => Ok(buffer),
-        false => Err(Status::INVALID_CONTEXT.because("a buffer of another context")),
+/// Checks that a memory object of a command belongs to the queue's context.
+pub fn in_context(submission: &Submission, object: Arc<MemObject>) -> Outcome<Arc<MemObject>> {
+    match Arc::ptr_eq(object.context(), submission.queue.context()) {
+        true => Ok(object),
+        false => Err(Status::INVALID_CONTEXT.because("a memory object of another context")),
     }
+}
+
+/// Returns the buffer of a command, after checking its context.
+pub fn buffer(submission: &Submission, handle: Handle) -> Outcome<Arc<MemObject>> {
+    in_context(submission, memory::buffer(handle)?)
+}
+
+/// Returns the buffer or image of a command, after checking its context.
+pub fn object(submission: &Submission, handle: Handle) -> Outcome<Arc<MemObject>> {
+    in_context(submission, handle::get::<MemObject>(handle)?)
 }
 
 /// `clEnqueueReadBuffer`.
@@ -184,6 +193,29 @@ pub unsafe extern "C" fn clEnqueueFillBuffer(
     })
 }
 
+/// What a program does with mapped memory (`cl_map_flags`).
+#[derive(Debug, Clone, Copy)]
+pub struct MapAccess {
+    pub reads: bool,
+    pub writes: bool,
+    /// Whether the previous contents are not needed.
+    pub discards: bool,
+}
+
+impl MapAccess {
+    /// Reads the flags.
+    pub fn new(flags: u64) -> Outcome<MapAccess> {
+        const READ: u64 = 1;
+        const WRITE: u64 = 2;
+        const INVALIDATE: u64 = 4;
+        let discards = flags & INVALIDATE != 0;
+        if discards && flags & (READ | WRITE) != 0 || flags & !(READ | WRITE | INVALIDATE) != 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        Ok(MapAccess { reads: flags & READ != 0, writes: discards || flags & WRITE != 0, discards })
+    }
+}
+
 /// `clEnqueueMapBuffer`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
 pub unsafe extern "C" fn clEnqueueMapBuffer(
@@ -201,22 +233,18 @@ pub unsafe extern "C" fn clEnqueueMapBuffer(
     // SAFETY: the caller of the API passes an array of this length.
     let after = unsafe { list.array(count as usize) };
     address("clEnqueueMapBuffer", &status, || {
-        const READ: u64 = 1;
-        const WRITE: u64 = 2;
-        const INVALIDATE: u64 = 4;
         let submission = Submission::new(queue, CommandType::MapBuffer, after, event)?;
         let of = buffer(&submission, of)?;
-        let both = flags & INVALIDATE != 0 && flags & (READ | WRITE) != 0;
-        if size == 0 || both || flags & !(READ | WRITE | INVALIDATE) != 0 {
+        let access = MapAccess::new(flags)?;
+        if size == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
-        let writes = flags & (WRITE | INVALIDATE) != 0;
-        of.permits(flags & READ != 0, writes)?;
-        let mapping = of.map(offset, size, writes)?;
+        of.permits(access.reads, access.writes)?;
+        let mapping = of.map(offset, size, access.writes)?;
         let pointer = mapping.pointer;
         let mapped = of.clone();
         let submitted = submission.blocking(blocking).submit(move || {
-            if flags & INVALIDATE == 0 {
+            if !access.discards {
                 of.synchronise(&mapping, false)?;
             }
             Ok(())
@@ -243,7 +271,7 @@ pub unsafe extern "C" fn clEnqueueUnmapMemObject(
     let after = unsafe { list.array(count as usize) };
     call("clEnqueueUnmapMemObject", || {
         let submission = Submission::new(queue, CommandType::UnmapMemObject, after, event)?;
-        let of = buffer(&submission, of)?;
+        let of = object(&submission, of)?;
         let mapping = of.unmap(pointer)?;
         submission.submit(move || match mapping.written {
             true => of.synchronise(&mapping, true),
@@ -273,13 +301,13 @@ pub unsafe extern "C" fn clEnqueueMigrateMemObjects(
         // SAFETY: the caller of the API passes an array of this length.
         unsafe { memory.list(objects as usize)? }
             .into_iter()
-            .try_for_each(|object| buffer(&submission, object).map(drop))?;
+            .try_for_each(|handle| object(&submission, handle).map(drop))?;
         submission.submit(|| Ok(()))
     })
 }
 
 /// Coordinates or sizes in three dimensions.
-type Three = [usize; 3];
+pub type Three = [usize; 3];
 
 /// Validates a 3D region in memory of `len` bytes and returns its position. `len` is `None` for the program's
 /// memory, whose size is unknown.

@@ -11,6 +11,7 @@
 //! - [`callback`]: callbacks of the program in queues
 //! - `ipc`: allocations that processes share (Linux)
 //! - [`hostcall`]: services that running kernels request from the host: `printf`, `malloc`
+//! - [`image`]: images in device memory, and the objects that kernels get
 //! - [`Settings`]: the environment variables
 //! - [`ffi`]: arguments of C callers
 //! - [`pitched`]: copies of 2D and 3D regions; [`message`]: diagnostics on standard error
@@ -59,6 +60,7 @@ mod heap;
 pub mod hostcall;
 #[cfg(target_os = "linux")]
 pub mod ipc;
+pub mod image;
 mod kernargs;
 mod kernel;
 mod launch;

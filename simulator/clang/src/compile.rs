@@ -126,6 +126,15 @@ inline size_t __attribute__((overloadable, always_inline)) get_global_id(uint di
 }
 ";
 
+/// The image functions of OpenCL C, for libclc.
+const IMAGES: &str = include_str!("images.cl");
+/// Arguments of OpenCL programs for devices with images. They enable the built-in functions of images.
+pub const IMAGE_OPTIONS: [&str; 3] = [
+    "-D__IMAGE_SUPPORT__=1",
+    "-Xclang",
+    "-cl-ext=+cl_khr_depth_images,+__opencl_c_read_write_images,+cl_khr_mipmap_image,+cl_khr_mipmap_image_writes",
+];
+
 /// Finds the directory of HIP's headers: `WAVESIM_ROCM_PATH`, or an installed ROCm.
 fn hip_headers() -> Option<PathBuf> {
     let given = crate::variable("WAVESIM_ROCM_PATH").map(PathBuf::from);
@@ -210,7 +219,7 @@ impl Job<'_> {
             key.add(argument.replace(&own, "").as_bytes());
         }
         // The texts of the files in the folder.
-        [PRINTF, OFFSETS, WAVE_SIZE].iter().for_each(|text| key.add(text.as_bytes()));
+        [PRINTF, OFFSETS, IMAGES, WAVE_SIZE].iter().for_each(|text| key.add(text.as_bytes()));
         if let Source::Text { text, .. } = self.source {
             key.add(text.as_bytes());
         }
@@ -233,13 +242,18 @@ impl Job<'_> {
         if !self.arguments.iter().any(|option| option.starts_with("-cl-std=")) {
             arguments.push("-cl-std=CL1.2".to_string());
         }
-        let uses_printf = match self.source {
-            Source::Text { text, .. } => text.contains("printf"),
-            Source::File(path) => String::from_utf8_lossy(&std::fs::read(path)?).contains("printf"),
+        let source = match self.source {
+            Source::Text { text, .. } => text.into(),
+            Source::File(path) => std::borrow::Cow::from(String::from_utf8_lossy(&std::fs::read(path)?).into_owned()),
         };
+        let libclc = matches!(libraries, Libraries::Libclc(_));
+        let has_images = self.arguments.iter().any(|option| option == IMAGE_OPTIONS[0]);
+        // The text may include headers, which may have the functions.
+        let uses_images = source.contains("image") || source.contains("sampler") || source.contains("#include");
         let own = [
-            ("printf.h", PRINTF, uses_printf),
-            ("offsets.h", OFFSETS, matches!(libraries, Libraries::Libclc(_))),
+            ("printf.h", PRINTF, source.contains("printf")),
+            ("offsets.h", OFFSETS, libclc),
+            ("images.h", IMAGES, libclc && has_images && uses_images),
         ];
         for (name, text, _) in own.into_iter().filter(|own| own.2) {
             let header = folder.write(name, text.as_bytes())?;

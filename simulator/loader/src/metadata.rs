@@ -26,6 +26,9 @@ pub struct Arg {
     /// The address space of a pointer: `global`, `constant`, `local` …
     #[serde(rename = ".address_space")]
     pub address_space: Option<String>,
+    /// The access qualifier of an image: `read_only`, `write_only`, `read_write`.
+    #[serde(rename = ".access")]
+    pub access: Option<String>,
     /// Whether the pointee is const.
     #[serde(rename = ".is_const", default)]
     pub is_const: bool,

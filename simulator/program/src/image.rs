@@ -39,12 +39,7 @@ pub fn descriptor(image: &Image, arch: Arch, address: u64) -> Result<[u32; 8], I
     set("last_level", image.levels as u64 - 1)?;
     set("type", image.dimension as u64)?;
     for (name, from) in ["dst_sel_x", "dst_sel_y", "dst_sel_z", "dst_sel_w"].into_iter().zip(image.swizzle) {
-        let select = match from {
-            ZERO => 0,
-            ONE => 1,
-            component => 4 + component as u64,
-        };
-        set(name, select)?;
+        set(name, select(from))?;
     }
     match image.dimension {
         Dimension::D3 => set("depth", image.size[2] as u64 - 1)?,
@@ -58,6 +53,15 @@ pub fn descriptor(image: &Image, arch: Arch, address: u64) -> Result<[u32; 8], I
         Dimension::Cube | Dimension::D1Array | Dimension::D2Array => set("depth", image.layers as u64 - 1)?,
     }
     Ok(words)
+}
+
+/// The value of the fields `dst_sel_x` to `dst_sel_w` for a component of [`Image::swizzle`].
+pub fn select(from: u8) -> u64 {
+    match from {
+        ZERO => 0,
+        ONE => 1,
+        component => 4 + component as u64,
+    }
 }
 
 /// The descriptor (S#) of the sampler.

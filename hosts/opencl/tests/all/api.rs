@@ -21,7 +21,6 @@ mod slot {
     pub const CREATE_QUEUE: usize = 9;
     pub const RELEASE_QUEUE: usize = 11;
     pub const CREATE_BUFFER: usize = 14;
-    pub const CREATE_IMAGE_2D: usize = 15;
     pub const RELEASE_BUFFER: usize = 18;
     pub const WITH_SOURCE: usize = 26;
     pub const WITH_BINARY: usize = 27;
@@ -39,6 +38,7 @@ mod slot {
     pub const NDRANGE: usize = 59;
     pub const SET_EVENT_CALLBACK: usize = 81;
     pub const GL_BUFFER: usize = 66;
+    pub const CREATE_PIPE: usize = 124;
     pub const CREATE_USER_EVENT: usize = 84;
     pub const SET_USER_EVENT: usize = 85;
     pub const SVM_ALLOC: usize = 126;
@@ -411,13 +411,13 @@ fn user_events_block_commands() {
 fn unsupported_functions_return_errors() {
     let s = Session::new();
     let mut status = 1;
-    let image = call!(
+    let pipe = call!(
         s.context,
-        slot::CREATE_IMAGE_2D,
-        (Handle, u64, *const u64, usize, usize, usize, *mut c_void, *mut c_int) -> Handle,
-        s.context, 1, null(), 4, 4, 0, null_mut(), &mut status
+        slot::CREATE_PIPE,
+        (Handle, u64, c_uint, c_uint, *const usize, *mut c_int) -> Handle,
+        s.context, 1, 4, 4, null(), &mut status
     );
-    assert_eq!((image.is_null(), status), (true, -59));
+    assert_eq!((pipe.is_null(), status), (true, -59));
     let shared = call!(
         s.context,
         slot::GL_BUFFER,

@@ -131,17 +131,53 @@ released handle -38
 argument -49 -51
 workgroup -54
 beyond -30
-image -59
+pipe -59
 build -11, program.cl:1:43: error: use of undeclared identifier 'y'
 ";
     assert_eq!(out, expected, "{errors}");
     for part in [
-        "argument 0 (`in`) of kernel `sum` is a buffer that was released",
+        "argument 0 (`in`) of kernel `sum` is a memory object that was released",
         "kernel `sum` has 4 arguments, not 5",
-        "clCreateImage is not supported",
+        "clCreatePipe is not supported",
     ] {
         assert!(errors.contains(part), "no `{part}` in\n{errors}");
     }
+}
+
+#[test]
+fn images() {
+    let Some(program) = compile("images", "images") else { return };
+    let expected = "\
+support 1
+formats 90 86 90 90 90 90 2
+sizes 4 2 7 10 7 1, type 10d2, order 10b0
+linear 60 255, repeated 120 255, border 0 0
+mapped at 9, row 32, 8 8
+image 1 1 1 1, 1 8 99 1
+copied 8 99
+beyond -30
+formats -9 -10 -39
+overlap -8
+type -50
+buffer -38, image -38
+size -40
+sampler -30
+";
+    for target in ["gfx1100", "gfx1151", "gfx1201"] {
+        let (out, errors) = program.run(&[], &[("WAVESIM_TARGET", target)]);
+        assert_eq!(out, expected, "{target}: {errors}");
+    }
+    let (out, errors) = program.run(&[], &[("WAVESIM_TARGET", "gfx942")]);
+    assert_eq!(out, "support 0\ncreate -59\n", "{errors}");
+    assert!(errors.contains("the device has no images"), "{errors}");
+}
+
+/// The example of `docs/images.md`.
+#[test]
+fn pictures_are_halved() {
+    let Some(program) = compile("halve", "halve") else { return };
+    let (out, errors) = program.run(&[], &[("WAVESIM_CHECK", "all")]);
+    assert_eq!((out.as_str(), errors.as_str()), ("100 10\n0 65\n", ""));
 }
 
 /// Repeats all tests of this binary with compiled code, on hosts with AVX2.

@@ -170,10 +170,8 @@ int main(void) {
   size_t odd = 7;
   printf("workgroup %d\n", clEnqueueNDRangeKernel(queue, ids, 1, NULL, &items, &odd, 0, NULL, NULL));
   printf("beyond %d\n", clEnqueueReadBuffer(queue, result, CL_TRUE, 4, 4, &out, 0, NULL, NULL));
-  cl_image_format format = {CL_RGBA, CL_FLOAT};
-  cl_image_desc image = {CL_MEM_OBJECT_IMAGE2D, 4, 4};
-  clCreateImage(context, CL_MEM_READ_ONLY, &format, &image, NULL, &status);
-  printf("image %d\n", status);
+  clCreatePipe(context, CL_MEM_READ_WRITE, 4, 4, NULL, &status);
+  printf("pipe %d\n", status);
   const char *wrong = "__kernel void f(__global int *x) { x[0] = y; }\n";
   cl_program bad = clCreateProgramWithSource(context, 1, &wrong, NULL, &status);
   status = clBuildProgram(bad, 0, NULL, "", NULL, NULL);
