@@ -16,6 +16,8 @@
 //! | run a launch description (`launch.json`) | [`loader::launch::load`] |
 //! | report races, missing waits, wild accesses | [`check::Checker`] |
 //! | explore the schedules of a kernel | [`explore::machine::Machine`], [`explore::dpor::Search`] |
+//! | see how far results can be trusted | [`fidelity::Fidelity`], [`fidelity::perturb`] |
+//! | record and report which code has run | [`coverage::Recorder`], [`coverage::Coverage`] |
 //! | trace, count or profile instructions | [`trace`], or an own [`exec::observe::Observer`] |
 //! | debug, forward and backward | [`debug::command::Debugger`] |
 //! | replace the semantics of an instruction | [`exec::overrides::Overrides`] |
@@ -171,9 +173,11 @@ pub use wavesim_array as array;
 pub use wavesim_asm as asm;
 pub use wavesim_assembler as assembler;
 pub use wavesim_conform as conform;
+pub use wavesim_coverage as coverage;
 pub use wavesim_debug as debug;
 pub use wavesim_engine::{delayed, sched};
 pub use wavesim_explore as explore;
+pub use wavesim_fidelity as fidelity;
 pub use wavesim_files as files;
 pub use wavesim_inspect::{check, sharing};
 pub use wavesim_isa::{arch, codec, descriptor, inst, operand, tables};

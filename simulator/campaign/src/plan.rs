@@ -19,6 +19,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Which outputs are stored.
     pub keep: Keep,
+    /// A folder, relative to the plan, for a file of `--coverage` of each case that runs a kernel.
+    pub coverage: Option<PathBuf>,
     /// Groups of cases.
     pub cases: Vec<Group>,
 }
@@ -188,6 +190,8 @@ pub struct Campaign {
     /// The text of the plan.
     pub text: String,
     groups: Vec<Resolved>,
+    /// The folder for files of `--coverage`.
+    pub(crate) coverage: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -254,7 +258,8 @@ impl Campaign {
         if total.is_none_or(|total| total > MAX_CASES) {
             return wrong(&format!("more than {MAX_CASES} cases"));
         }
-        Ok(Campaign { plan, text, groups })
+        let coverage = plan.coverage.as_ref().map(|own| folder.join(own));
+        Ok(Campaign { plan, text, groups, coverage })
     }
 
     /// Returns the number of cases.
@@ -266,7 +271,13 @@ impl Campaign {
     pub fn case(&self, mut number: u64) -> Option<Case> {
         for group in &self.groups {
             if number < group.count {
-                return Some(group.case(number));
+                let mut case = group.case(number);
+                if let Some(folder) = self.coverage.as_ref().filter(|_| group.group.mode != Mode::Conform) {
+                    let file =
+                        folder.join(format!("{:016x}.json", crate::runner::hash(case.name.as_bytes())));
+                    case.arguments.insert(1, format!("--coverage={}", file.display()));
+                }
+                return Some(case);
             }
             number -= group.count;
         }

@@ -65,7 +65,7 @@ pub enum RunError {
 }
 
 /// Returns a hash of bytes (FNV-1a): a changed kernel has another one.
-fn hash(bytes: &[u8]) -> i64 {
+pub(crate) fn hash(bytes: &[u8]) -> i64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ *byte as u64).wrapping_mul(0x100_0000_01b3))
@@ -99,6 +99,10 @@ pub fn run(campaign: &Campaign, store: &mut Store, options: &Options<'_>) -> Res
     let contents = contents(campaign)?;
     let io = |source| RunError::Io { path: options.scratch.display().to_string(), source };
     std::fs::create_dir_all(options.scratch).map_err(io)?;
+    if let Some(folder) = &campaign.coverage {
+        let io = |source| RunError::Io { path: folder.display().to_string(), source };
+        std::fs::create_dir_all(folder).map_err(io)?;
+    }
     let name = if campaign.plan.name.is_empty() { "campaign" } else { &campaign.plan.name };
     store.set("name", name)?;
     store.set("plan", &campaign.text)?;

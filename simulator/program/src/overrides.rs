@@ -60,6 +60,21 @@ impl Overrides {
         Ok((Overrides { by_arch: by_arch.into_iter().map(by_name).collect() }, warnings))
     }
 
+    /// Returns the replacements of `base`, and those of an architecture's instructions that `semantics` has by their
+    /// upper-case names, which take precedence.
+    pub fn with(base: Option<&Overrides>, arch: Arch, semantics: BTreeMap<String, Semantics>) -> Overrides {
+        let replacement = |semantics: Semantics| Replacement { semantics, facts: Default::default() };
+        let copy = |names: &BTreeMap<String, Replacement>| {
+            let names = names.iter().map(|(name, own)| (name.clone(), replacement(own.semantics.clone())));
+            names.collect::<BTreeMap<_, _>>()
+        };
+        let mut by_arch: Vec<_> = base.map_or_else(Vec::new, |base| base.by_arch.iter().map(copy).collect());
+        let count = by_arch.len().max(arch as usize + 1);
+        by_arch.resize_with(count, BTreeMap::new);
+        by_arch[arch as usize].extend(semantics.into_iter().map(|(name, own)| (name, replacement(own))));
+        Overrides { by_arch }
+    }
+
     /// Returns the instructions of an architecture whose semantics are replaced.
     pub fn names(&self, arch: Arch) -> impl Iterator<Item = &str> {
         self.by_arch.get(arch as usize).into_iter().flat_map(|names| names.keys().map(String::as_str))
@@ -129,6 +144,18 @@ mod tests {
         assert!(own.facts(Arch::Rdna4, "V_ADD_F32", 64).is_some());
         assert!(own.facts(Arch::Rdna4, "V_ADD_F32", 64).is_some());
         assert_eq!(computed(), 1);
+    }
+
+    #[test]
+    fn replacements_are_added_to_others() {
+        let (base, _) = parse("instruction V_ADD_F32, V_SUB_F32 { D0.f32 = S0.f32; }").unwrap();
+        let (other, _) = parse("instruction V_SUB_F32 { D0.f32 = S1.f32; }").unwrap();
+        let sub = other.get(Arch::Rdna4, "V_SUB_F32").unwrap().clone();
+        let more = [("V_SUB_F32".to_string(), sub.clone())].into();
+        let both = Overrides::with(Some(&base), Arch::Rdna4, more);
+        assert_eq!(both.get(Arch::Rdna4, "V_SUB_F32"), Some(&sub));
+        assert_eq!(both.get(Arch::Rdna4, "V_ADD_F32"), base.get(Arch::Rdna4, "V_ADD_F32"));
+        assert_ne!(both.get(Arch::Rdna3, "V_SUB_F32"), Some(&sub));
     }
 
     /// Replacing all instructions costs at most as much as replacing one half and then the other (whose functions both

@@ -208,6 +208,11 @@ impl Program {
             .map(|inst| table.instructions[table.entries[inst.entry as usize].inst as usize].name)
     }
 
+    /// Returns the replaced semantics, if there are any.
+    pub fn overrides(&self) -> Option<&Overrides> {
+        self.overrides.as_deref()
+    }
+
     /// Makes the evaluator run the instructions that `overrides` names, from now on.
     pub fn replace_semantics(&mut self, overrides: Arc<Overrides>) {
         self.overrides = Some(overrides);

@@ -1,5 +1,6 @@
 //! `wavesim check`: runs a kernel under checks that hardware does not make.
 
+use super::coverage::Collected;
 use super::input::InputArgs;
 use super::{BAD_INPUT, FAILED, INTERRUPTED, OK};
 use anyhow::{Context as _, bail};
@@ -9,6 +10,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use wavesim_campaign::annotation::Annotation;
 use wavesim_campaign::junit::{self, Outcome, Test};
+use wavesim_coverage::Recorder;
+use wavesim_engine::observe::Observers;
 use wavesim_engine::sched::dispatch::{self, GroupOrder, RunStats, Schedule};
 use wavesim_files as files;
 use wavesim_inspect::check::suppress::{self, Suppression};
@@ -46,6 +49,9 @@ pub struct CheckArgs {
     /// Also write the results to a file in JUnit's XML, with a test for each file
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Also write which instructions, operands, branches and lanes have run to a file (docs/coverage.md)
+    #[arg(long, value_name = "FILE.json")]
+    pub coverage: Option<PathBuf>,
     /// Print an annotation of GitHub Actions for each finding, which appears in the diff of a pull request
     #[arg(long, conflicts_with = "json")]
     pub annotate: bool,
@@ -105,15 +111,22 @@ pub fn chosen(names: &[Checks], arch: Arch) -> anyhow::Result<Vec<Check>> {
 /// The findings, the statistics of the run, and the fault that ended it, if any.
 pub type Checked = (Vec<Finding>, RunStats, Option<Box<Fault>>);
 
-/// Runs the kernel with some checks; an empty list means all.
+/// Runs the kernel with some checks; an empty list means all. `recorder` counts what runs.
 pub fn checked(
     prepared: &Prepared,
     dispatch: &dispatch::Dispatch<'_>,
     checks: &[Check],
+    recorder: Option<&mut Recorder>,
 ) -> Result<Checked, dispatch::DispatchError> {
     let checks = if checks.is_empty() { Check::default_of(prepared.program.arch) } else { checks };
     let mut checker = Checker::new(prepared, checks)?;
-    let (stats, result) = checker.run(dispatch);
+    let (stats, result) = match recorder {
+        None => checker.run(dispatch),
+        Some(recorder) => {
+            let mut both = Observers(vec![&mut checker, recorder]);
+            dispatch::run_observed(dispatch, &prepared.memory, &mut both)
+        }
+    };
     let fault = result.err();
     // Faults that a finding has already reported.
     let reported = |f: &Fault| {
@@ -153,7 +166,8 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let inputs = args.input.inputs(&args.more)?;
     super::progress::catch_interrupts();
     let several = inputs.len() > 1;
-    let one = |input: &InputArgs| file(args, input, several, &suppressions);
+    let coverage = Collected::default();
+    let one = |input: &InputArgs| file(args, input, several, &suppressions, &coverage);
     let results: Vec<anyhow::Result<FileResult>> = match several {
         false => inputs.iter().map(one).collect(),
         true => {
@@ -208,6 +222,9 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         let log = sarif::log_of_files(&files, env!("CARGO_PKG_VERSION"));
         files::write(path, |out| writeln!(out, "{log:#}")).with_context(|| path.display().to_string())?;
     }
+    if let Some(path) = &args.coverage {
+        coverage.write(path)?;
+    }
     if let Some(path) = &args.junit {
         let text = junit::report("wavesim check", &tests);
         files::write(path, |out| out.write_all(text.as_bytes()))
@@ -222,6 +239,7 @@ fn file(
     input: &InputArgs,
     several: bool,
     suppressions: &[Suppression],
+    coverage: &Collected,
 ) -> anyhow::Result<FileResult> {
     let started = std::time::Instant::now();
     let name = super::input_name(&input.file);
@@ -240,7 +258,8 @@ fn file(
     let arch = prepared.program.arch;
     let checks = chosen(&args.checks, arch)?;
     let quiet = args.quiet || args.json || several;
-    let mut runs = Runs { checks, quiet, ..Runs::default() };
+    let coverage = args.coverage.as_ref().map(|_| coverage);
+    let mut runs = Runs { checks, quiet, coverage, ..Runs::default() };
     runs.add(input, prepared, None)?;
     for seed in 1..args.orders {
         if runs.fault.is_some() {
@@ -352,7 +371,7 @@ fn annotate(
 
 /// The runs of a kernel in several orders.
 #[derive(Default)]
-struct Runs {
+struct Runs<'c> {
     /// The checks; none stands for the default.
     checks: Vec<Check>,
     /// The findings, each with the seed of the order in which it was first found; `None` for the first run.
@@ -365,9 +384,11 @@ struct Runs {
     fault: Option<Box<Fault>>,
     /// Show no progress bar.
     quiet: bool,
+    /// Where what has run is added.
+    coverage: Option<&'c Collected>,
 }
 
-impl Runs {
+impl Runs<'_> {
     /// Runs the kernel in the order of the command line or in a random one. Findings of the same two instructions
     /// are one finding.
     fn add(&mut self, input: &InputArgs, prepared: Prepared, seed: Option<u64>) -> anyhow::Result<()> {
@@ -379,7 +400,13 @@ impl Runs {
         }
         let bar = super::progress::Bar::new(self.quiet, &dispatch);
         dispatch.progress = Some(bar.counters());
-        let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &self.checks))?;
+        let name = super::input_name(&input.file);
+        let mut recorder = self.coverage.map(|_| Recorder::new(&prepared, &name));
+        let (findings, stats, fault) =
+            bar.during(|| checked(&prepared, &dispatch, &self.checks, recorder.as_mut()))?;
+        if let (Some(recorder), Some(coverage)) = (recorder, self.coverage) {
+            coverage.add(&recorder.finish())?;
+        }
         let key = |f: &Finding| (f.check, f.kind, f.severity, f.site.pc, f.other.as_ref().map(|o| o.site.pc));
         for finding in findings {
             match self.findings.iter_mut().find(|(known, _)| key(known) == key(&finding)) {

@@ -1,5 +1,6 @@
 //! The common part of `run` and `launch`: execution of a kernel, and the report of its results.
 
+use super::coverage::Collected;
 use super::engine::Engine;
 use super::memory::MemoryArgs;
 use super::observe::{self, ObserveArgs};
@@ -12,7 +13,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wavesim_array::{Array, json, npy, picture, show};
+use wavesim_coverage::Coverage;
 use wavesim_engine::sched::dispatch::RunStats;
+use wavesim_fidelity::Report;
+use wavesim_fidelity::perturb::{Baseline, Differences, End, perturb};
 use wavesim_inspect::check::fault_json;
 use wavesim_inspect::sharing::{Threads, sharing};
 use wavesim_loader::compare::Mismatch;
@@ -33,7 +37,7 @@ pub struct Execution {
     /// Host threads that run workgroups; auto: one for each processor if workgroups cannot observe one another, else one
     #[arg(long, value_name = "N", default_value = "auto")]
     pub threads: Threads,
-    /// The execution engine; observed runs (--trace, --stats, --profile-lines) always use the interpreter
+    /// The execution engine; observed runs (--trace, --stats, --profile-lines, --fidelity, --coverage) always use the interpreter
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: Engine,
     #[command(flatten)]
@@ -72,6 +76,10 @@ pub struct RunOutcome {
     pub result: Result<Completed, Box<Fault>>,
     /// The counts of `--stats`, for JSON output.
     statistics: Option<Value>,
+    /// The report of `--fidelity`, for JSON output.
+    fidelity: Option<Value>,
+    /// What has run, for `--coverage`.
+    coverage: Option<Coverage>,
 }
 
 /// Replaces the built-in semantics with those of a pseudocode file.
@@ -118,6 +126,9 @@ impl Execution {
                 "--memory delayed is interpreted: compiled code accesses memory at once; leave out --engine jit"
             );
         }
+        if model.is_some() && self.observe.wants_fidelity() {
+            bail!("--fidelity follows values through immediate memory; leave out --memory delayed");
+        }
         let engine = if model.is_some() { Engine::Interpreter } else { engine };
         let code = engine.code(&prepared.program)?;
         #[cfg(feature = "jit")]
@@ -133,6 +144,7 @@ impl Execution {
         // A launch that no device accepts is bad input, not a fault of the kernel.
         dispatch.check()?;
         self.observe.check(&dispatch)?;
+        let before = self.observe.perturb.then(|| prepared.memory.snapshot());
         let started = std::time::Instant::now();
         progress::catch_interrupts();
         let bar = progress::Bar::new(self.quiet || self.json, &dispatch);
@@ -156,7 +168,74 @@ impl Execution {
         let observed = result?;
         let seconds = started.elapsed().as_secs_f64();
         let result = observed.result.map(|stats| Completed { stats, seconds });
-        Ok(RunOutcome { result, statistics: observed.statistics })
+        drop(dispatch);
+        let fidelity = match observed.fidelity {
+            Some((report, counts)) => {
+                let before = before.filter(|_| result.is_ok());
+                self.report_fidelity(report, counts, before.as_deref(), prepared, out)?
+            }
+            None => None,
+        };
+        let (statistics, coverage) = (observed.statistics, observed.coverage);
+        Ok(RunOutcome { result, statistics, fidelity, coverage })
+    }
+
+    /// Runs the kernel with perturbed approximations, if `before` has the memory at its start, and prints the report.
+    /// Returns it for JSON output.
+    fn report_fidelity(
+        &self,
+        mut report: Report,
+        counts: Vec<u64>,
+        before: Option<&[u8]>,
+        prepared: &mut Prepared,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<Option<Value>> {
+        if let Some(before) = before {
+            let after = prepared.memory.snapshot();
+            let outputs = prepared.outputs()?.into_iter().map(|(name, array)| (name.to_string(), array));
+            let baseline = Baseline { outputs: outputs.collect(), counts };
+            let mut differences = Differences::default();
+            // All from the kernel's own semantics, before these are replaced.
+            let perturbed =
+                End::ALL.map(|end| (end, perturb(&prepared.program, end, self.observe.assume_ulp)));
+            let left = perturbed[0].1.left.clone();
+            for (end, perturbed) in perturbed {
+                let Some(overrides) = perturbed.overrides else { continue };
+                prepared.memory.restore(before);
+                prepared.program.replace_semantics(Arc::new(overrides));
+                let mut dispatch = prepared.dispatch(self.max_instructions);
+                self.schedule.apply(prepared, &mut dispatch)?;
+                self.memory.apply(&mut dispatch, None);
+                differences.add(end, prepared, &dispatch, &baseline)?;
+            }
+            prepared.memory.restore(&after);
+            report.set_perturbed(differences, &left);
+        }
+        if self.json {
+            return Ok(Some(report.json()));
+        }
+        match self.observe.owns_stdout(false)? {
+            true => emit(report.text()),
+            false => write!(out, "{}", report.text())?,
+        }
+        Ok(None)
+    }
+
+    /// Adds what a run has covered of a kernel, which has a name, to that of the command.
+    pub fn add_coverage(
+        &self,
+        name: &str,
+        ended: &mut RunOutcome,
+        collected: &Collected,
+    ) -> anyhow::Result<()> {
+        let Some(mut coverage) = ended.coverage.take() else { return Ok(()) };
+        coverage.programs.iter_mut().for_each(|program| program.name = name.to_string());
+        collected.add(&coverage)
+    }
+
+    /// Writes the coverage of all runs of the command, if it is requested.
+    pub fn write_coverage(&self, collected: &Collected) -> anyhow::Result<()> {
+        self.observe.coverage.as_ref().map_or(Ok(()), |path| collected.write(path))
     }
 
     /// Reports the end of a run: the outputs or the fault, as text or JSON. Writes the output files. `check`
@@ -171,6 +250,9 @@ impl Execution {
         let with_statistics = |mut object: Value| {
             if let Some(statistics) = &ended.statistics {
                 object["stats"] = statistics.clone();
+            }
+            if let Some(fidelity) = &ended.fidelity {
+                object["fidelity"] = fidelity.clone();
             }
             object
         };

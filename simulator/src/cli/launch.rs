@@ -1,6 +1,7 @@
 //! `wavesim launch`: runs compiled kernels, by launch descriptions or with arguments on the command line.
 
 use super::OK;
+use super::coverage::Collected;
 use super::execute::Execution;
 use super::input::{ARG_HELP, KernelArgs, is_description};
 use super::output::emit;
@@ -32,20 +33,28 @@ pub struct LaunchArgs {
 
 pub fn run(args: &LaunchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut code = OK;
+    let coverage = Collected::default();
     for file in &args.files {
         let result = if is_description(file) {
-            description(args, file, out)
+            description(args, file, &coverage, out)
         } else {
-            without_description(args, file, out)
+            without_description(args, file, &coverage, out)
         };
         code = code.max(result.with_context(|| file.display().to_string())?);
     }
+    args.execution.write_coverage(&coverage)?;
     Ok(code)
 }
 
-fn description(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+fn description(
+    args: &LaunchArgs,
+    file: &Path,
+    coverage: &Collected,
+    out: &mut dyn Write,
+) -> anyhow::Result<u8> {
     let mut loaded = args.kernel.description(file, 0)?;
-    let ended = args.execution.run(&mut loaded.prepared, out)?;
+    let mut ended = args.execution.run(&mut loaded.prepared, out)?;
+    args.execution.add_coverage(&super::input_name(file), &mut ended, coverage)?;
     let mismatches = if args.check && ended.result.is_ok() { Some(loaded.mismatches()?) } else { None };
     let code = args.execution.report(&loaded.prepared, &ended, mismatches.as_deref(), out)?;
     match (&ended.result, &mismatches) {
@@ -71,11 +80,17 @@ fn description(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::R
     Ok(code)
 }
 
-fn without_description(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+fn without_description(
+    args: &LaunchArgs,
+    file: &Path,
+    coverage: &Collected,
+    out: &mut dyn Write,
+) -> anyhow::Result<u8> {
     if args.check {
         bail!("--check needs a launch description, which has the expected outputs");
     }
     let mut prepared = args.kernel.prepare(file, None, 0)?;
-    let ended = args.execution.run(&mut prepared, out)?;
+    let mut ended = args.execution.run(&mut prepared, out)?;
+    args.execution.add_coverage(&super::input_name(file), &mut ended, coverage)?;
     args.execution.report(&prepared, &ended, None, out)
 }

@@ -17,6 +17,7 @@ mod compiled_stats;
 mod completions;
 mod conform;
 mod connections;
+mod coverage;
 mod dap;
 mod debug;
 mod device;
@@ -108,6 +109,7 @@ pub enum Command {
     Diff(diff::DiffArgs),
     Lint(lint::LintArgs),
     Profile(profile::ProfileArgs),
+    Coverage(coverage::CoverageArgs),
     Debug(debug::DebugArgs),
     Dap(dap::DapArgs),
     #[cfg(feature = "lsp")]
@@ -188,6 +190,7 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Diff(args) => diff::run(args, out),
         Command::Lint(args) => lint::run(args, out),
         Command::Profile(args) => profile::run(args, out),
+        Command::Coverage(args) => coverage::run(args, out),
         Command::Debug(args) => debug::run(args, out),
         Command::Dap(args) => dap::run(args),
         #[cfg(feature = "lsp")]

@@ -1,4 +1,4 @@
-//! `--trace`, `--stats`, `--profile-lines`: reports of `run` and `launch` in addition to the outputs.
+//! `--trace`, `--stats`, `--profile-lines`, `--fidelity`, `--coverage`: reports of `run` and `launch` in addition to the outputs.
 
 use super::output;
 use anyhow::{Context as _, bail};
@@ -6,8 +6,11 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;
+use wavesim_coverage::{Coverage, Recorder};
 use wavesim_engine::observe::{Observer, Observers};
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats, parse_group};
+use wavesim_fidelity::{Fidelity, Report};
+use wavesim_inspect::check::{Check, Checker};
 use wavesim_inspect::sharing::sharing;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::Fault;
@@ -44,12 +47,33 @@ pub struct ObserveArgs {
     /// Print the program with the number of executions of each line
     #[arg(long)]
     pub profile_lines: bool,
+    /// Print how far the results can be trusted: instructions with inexact results, and what depends on them
+    #[arg(long)]
+    pub fidelity: bool,
+    /// As --fidelity, and run again with approximate operations at both ends of their documented error
+    #[arg(long)]
+    pub perturb: bool,
+    /// With --perturb: the error of functions whose error is not documented, in units in the last place
+    #[arg(long, value_name = "ULP", requires = "perturb", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    pub assume_ulp: Option<u64>,
+    /// Write which instructions, operands, branches and lanes have run to a file (docs/coverage.md)
+    #[arg(long, value_name = "FILE.json")]
+    pub coverage: Option<PathBuf>,
 }
 
 impl ObserveArgs {
     /// Returns whether any report is requested.
     pub fn any(&self) -> bool {
-        self.trace.is_some() || self.stats.is_some() || self.profile_lines
+        self.trace.is_some()
+            || self.stats.is_some()
+            || self.profile_lines
+            || self.coverage.is_some()
+            || self.wants_fidelity()
+    }
+
+    /// Returns whether the report about inexact results is requested.
+    pub fn wants_fidelity(&self) -> bool {
+        self.fidelity || self.perturb
     }
 
     /// Whether standard output is a report for programs, with which nothing else may be mixed.
@@ -101,6 +125,10 @@ pub struct Observed {
     pub result: Result<RunStats, Box<Fault>>,
     /// The statistics, if they belong into the JSON output.
     pub statistics: Option<Value>,
+    /// How far the results can be trusted, and the number of executions of each instruction.
+    pub fidelity: Option<(Report, Vec<u64>)>,
+    /// What has run, under no name.
+    pub coverage: Option<Coverage>,
 }
 
 /// A part of the statistics: about the code that the compiled engine has for the program.
@@ -127,7 +155,8 @@ pub fn run(
     out: &mut dyn Write,
 ) -> anyhow::Result<Observed> {
     if !args.any() && prepared.prints.is_empty() {
-        return Ok(Observed { result: dispatch::run(dispatch, &prepared.memory), statistics: None });
+        let result = dispatch::run(dispatch, &prepared.memory);
+        return Ok(Observed { result, statistics: None, fidelity: None, coverage: None });
     }
     observed(args, prepared, dispatch, quiet, compiled, out)
 }
@@ -165,12 +194,21 @@ fn observed(
     let to: &mut dyn Write = if elsewhere { &mut stderr } else { &mut stdout };
     let mut prints = (!prepared.prints.is_empty()).then(|| Prints::new(&prepared.prints, to));
     let mut all = Observers::default();
-    let list: [Option<&mut dyn Observer>; 5] = [
+    let mut fidelity = args.wants_fidelity().then(|| Fidelity::new(prepared));
+    // Undefined bits are inexact, too: the check follows them.
+    let checks = [Check::Init].iter().filter(|check| Check::of(program.arch).contains(check));
+    let checks: Vec<Check> = checks.copied().filter(|_| args.wants_fidelity()).collect();
+    let mut checker = if checks.is_empty() { None } else { Some(Checker::new(prepared, &checks)?) };
+    let mut recorder = args.coverage.as_ref().map(|_| Recorder::new(prepared, ""));
+    let list: [Option<&mut dyn Observer>; 8] = [
         prints.as_mut().map(|o| o as _),
         stats.as_mut().map(|o| o as _),
         profile.as_mut().map(|o| o as _),
         jsonl.as_mut().map(|o| o as _),
         chrome.as_mut().map(|o| o as _),
+        fidelity.as_mut().map(|o| o as _),
+        checker.as_mut().map(|o| o as _),
+        recorder.as_mut().map(|o| o as _),
     ];
     all.0.extend(list.into_iter().flatten());
     let (run_stats, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut all);
@@ -209,7 +247,13 @@ fn observed(
             _ => write!(out, "{table}")?,
         }
     }
-    Ok(Observed { result: result.map(|()| run_stats), statistics })
+    let undefined = checker.map_or_else(Vec::new, |checker| checker.finish(None));
+    let fidelity = fidelity.map(|fidelity| {
+        let counts = fidelity.counts().to_vec();
+        (fidelity.report(undefined), counts)
+    });
+    let coverage = recorder.map(Recorder::finish);
+    Ok(Observed { result: result.map(|()| run_stats), statistics, fidelity, coverage })
 }
 
 /// The command's output, shared by several writers.

@@ -1,5 +1,6 @@
 //! `wavesim run`: runs a kernel and prints its outputs.
 
+use super::coverage::Collected;
 use super::execute::Execution;
 use super::input::{ARG_HELP, KernelArgs, files_of};
 use super::{INTERRUPTED, OK, words};
@@ -47,6 +48,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         bail!("--out-dir is for one kernel: the outputs of several may have the same names");
     }
     let mut code = OK;
+    let coverage = Collected::default();
     for (file, data) in files {
         if several && !args.execution.json && !args.execution.quiet {
             writeln!(out, "{}:", super::input_name(&file))?;
@@ -55,7 +57,8 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         if args.dump.is_some() && !prepared.memory.is_word_addressed() {
             bail!("--dump is for assembly programs; use --out-dir for the outputs of a kernel");
         }
-        let ended = args.execution.run(&mut prepared, out)?;
+        let mut ended = args.execution.run(&mut prepared, out)?;
+        args.execution.add_coverage(&super::input_name(&file), &mut ended, &coverage)?;
         let own = args.execution.report(&prepared, &ended, None, out)?;
         if let (Some(path), OK) = (&args.dump, own) {
             words::dump(&prepared.memory, path).with_context(|| path.display().to_string())?;
@@ -65,5 +68,6 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             break;
         }
     }
+    args.execution.write_coverage(&coverage)?;
     Ok(code)
 }

@@ -5,8 +5,8 @@
 //! - `observe/x.rdna`: `wavesim run` with the arguments in the first line prints `x.expected`;
 //! - `debug/x.txt`: a debugger script, with the arguments in the first line `# args: …`, prints `x.expected`;
 //! - `explore/x.rdna`: `wavesim explore` with the arguments in the first line prints `x.expected`;
-//! - `docs/cdna5.md`, `docs/cost.md`, `docs/debugger.md`, `docs/debugging.md`, `docs/delayed-memory.md`, `docs/exploring.md`,
-//!   `docs/riscv-gpu.md`: each `$ wavesim …` in a `console` block prints the lines below it;
+//! - `docs/cdna5.md`, `docs/cost.md`, `docs/coverage.md`, `docs/debugger.md`, `docs/debugging.md`,
+//!   `docs/delayed-memory.md`, `docs/exploring.md`, `docs/fidelity.md`, `docs/riscv-gpu.md`: each `$ wavesim …` in a `console` block prints the lines below it;
 //! - `examples/x.rdna` is clean under `wavesim check`.
 
 use crate::{expect, files, files_in};
@@ -18,11 +18,21 @@ use wavesim_golden::compare;
 use wavesim_tests::wavesim;
 
 pub fn trials() -> Vec<Trial> {
-    let documents = ["cdna5", "cost", "debugger", "debugging", "delayed-memory", "exploring", "riscv-gpu"]
-        .map(|name| {
-            let path = format!("docs/{name}.md");
-            Trial::test(format!("docs::{name}"), move || transcripts(Path::new(&path)))
-        });
+    let documents = [
+        "cdna5",
+        "cost",
+        "coverage",
+        "debugger",
+        "debugging",
+        "delayed-memory",
+        "exploring",
+        "fidelity",
+        "riscv-gpu",
+    ]
+    .map(|name| {
+        let path = format!("docs/{name}.md");
+        Trial::test(format!("docs::{name}"), move || transcripts(Path::new(&path)))
+    });
     [
         files("check", "rdna", |path| golden(path, &["check", &name(path)], "; args: ", &[])),
         files("check", "args", |path| golden(path, &["check"], "; args: ", &[])),

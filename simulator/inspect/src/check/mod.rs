@@ -31,6 +31,20 @@ mod waits;
 mod written;
 
 pub use init::initial as initial_registers;
+
+/// The floats among the operands of an instruction.
+pub mod arith_rules {
+    pub use super::arith::rules::{Part, Rules, Shift, Signed, is_nan, is_non_finite};
+}
+
+/// Which bits of the results of an instruction depend on which bits of its sources: found by running it with other
+/// values.
+pub mod dependence {
+    pub use super::init::{
+        Outcome, RegisterLane, Trials, Undefined, computes, copy_touched, is_partial_write, lanes,
+    };
+}
+
 pub use kind::Check;
 pub use outstanding::Outstanding;
 pub use report::{Finding, Other, Report, Severity, Site, fault_as_finding, fault_json};

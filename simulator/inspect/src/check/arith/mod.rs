@@ -8,7 +8,7 @@
 //! They are therefore followed through registers and scratch, and reported when they are stored ([`non_finite`]).
 
 mod non_finite;
-mod rules;
+pub mod rules;
 
 use super::init;
 use super::kind::{Check, CheckState, Setup};

@@ -8,9 +8,11 @@ use isa_spec::tables::{ArchTable, EntryId};
 /// Part of an operand, interpreted as a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
+    /// The operand.
     pub role: Role,
     /// The lowest bit.
     pub lo: u32,
+    /// The type of the bits.
     pub ty: Ty,
 }
 
@@ -41,8 +43,11 @@ pub struct Shift {
 /// Signed arithmetic on two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signed {
+    /// Addition, subtraction or multiplication.
     pub op: BinOp,
+    /// The first operand.
     pub left: Part,
+    /// The second operand.
     pub right: Part,
     /// The width of the result in bits.
     pub width: u32,
@@ -64,7 +69,9 @@ impl Signed {
 /// The arithmetic of one body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
+    /// Shifts by the low bits of an operand.
     pub shifts: Vec<Shift>,
+    /// Signed arithmetic on operands.
     pub signed: Vec<Signed>,
     /// Sources that are floats, or may be.
     pub sources: Vec<Part>,

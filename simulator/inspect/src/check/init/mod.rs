@@ -16,9 +16,10 @@ use super::kind::{Check, CheckState, Setup};
 use super::mem;
 use super::report::{Finding, Report, Site};
 pub use block::Block;
-use definedness::{Definedness, Origin, RegisterLane, Undefined};
-use dependence::Trials;
+use definedness::{Definedness, Origin};
+pub use definedness::{RegisterLane, Undefined};
 pub use dependence::copy as copy_touched;
+pub use dependence::{Outcome, Trials, lanes};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::tables::Role;
 use simple::Simple;
@@ -191,7 +192,7 @@ fn is_spill(effects: &Effects, used: &Use) -> bool {
 }
 
 /// Returns whether an instruction may preserve old bits of a register that it writes.
-fn is_partial_write(used: &Use) -> bool {
+pub fn is_partial_write(used: &Use) -> bool {
     let in_part = match used.file {
         File::Scc => false,
         File::Sgpr => used.bits != u32::MAX,
@@ -201,7 +202,7 @@ fn is_partial_write(used: &Use) -> bool {
 }
 
 /// Returns whether an instruction affects only registers and the PC.
-fn computes(effects: &Effects) -> bool {
+pub fn computes(effects: &Effects) -> bool {
     match effects.class {
         // Reading a hardware register has no effect.
         Class::Valu | Class::Matrix | Class::Salu | Class::Branch => {
