@@ -1,5 +1,6 @@
 //! Copies and fills.
 
+use crate::array::Array;
 use crate::ffi::{In, Memory};
 use crate::gpu::{Gpu, gpu, gpu_at};
 use crate::memory::{Extent, PitchedPointer};
@@ -10,9 +11,9 @@ use std::ffi::{c_int, c_uint};
 
 /// `hipMemcpyKind`.
 const HOST_TO_HOST: c_int = 0;
-const HOST_TO_DEVICE: c_int = 1;
-const DEVICE_TO_HOST: c_int = 2;
-const DEVICE_TO_DEVICE: c_int = 3;
+pub const HOST_TO_DEVICE: c_int = 1;
+pub const DEVICE_TO_HOST: c_int = 2;
+pub const DEVICE_TO_DEVICE: c_int = 3;
 const DEFAULT: c_int = 4;
 
 /// Classification of one side of a copy.
@@ -91,7 +92,7 @@ pub unsafe fn copy_sync(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
 ///
 /// # Safety
 /// Until the copy has ended, all rows of both sides are memory of the program or of the device.
-unsafe fn copy_async(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
+pub unsafe fn copy_async(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
     let gpu = gpu()?;
     let pageable = check(gpu, &copy, kind)?;
     let stream = gpu.streams.find(stream)?;
@@ -222,10 +223,19 @@ pub struct Parameters3d {
 
 impl Parameters3d {
     fn copy(&self) -> Outcome<Copy> {
-        if self.from_array != 0 || self.to_array != 0 {
-            return Err(Status::NOT_SUPPORTED.because("arrays are not supported"));
-        }
-        let side = |pointer: &PitchedPointer<Memory>, position: &Extent| -> Outcome<Pitched> {
+        let arrays = [self.to_array, self.from_array];
+        let arrays = arrays.map(|handle| if handle == 0 { Ok(None) } else { Array::get(handle).map(Some) });
+        let [to_array, from_array] = arrays;
+        let (to_array, from_array) = (to_array?, from_array?);
+        // The extent counts texels if an array takes part.
+        let size = match to_array.as_ref().or(from_array.as_ref()) {
+            Some(array) => array.in_bytes(&self.extent, true)?,
+            None => [self.extent.width, self.extent.height, self.extent.depth],
+        };
+        let side = |array: &Option<Array>, pointer: &PitchedPointer<Memory>, position: &Extent| {
+            if let Some(array) = array {
+                return array.part(array.in_bytes(position, false)?, size);
+            }
             let slice = pointer.pitch.checked_mul(pointer.height).ok_or(Status::INVALID_VALUE)?;
             let offset = (position.depth.checked_mul(slice))
                 .and_then(|z| z.checked_add(position.height.checked_mul(pointer.pitch)?))
@@ -233,10 +243,10 @@ impl Parameters3d {
                 .ok_or(Status::INVALID_VALUE)?;
             Ok(Pitched { at: pointer.pointer.offset(offset), pitch: pointer.pitch, slice })
         };
-        let Extent { width, height, depth } = self.extent;
+        let [width, height, depth] = size;
         Ok(Copy {
-            to: side(&self.to, &self.to_position)?,
-            from: side(&self.from, &self.from_position)?,
+            to: side(&to_array, &self.to, &self.to_position)?,
+            from: side(&from_array, &self.from, &self.from_position)?,
             width,
             height,
             depth,

@@ -8,6 +8,7 @@
 //! - [`launch`]: launches; [`occupancy`]: attributes and occupancy of kernels
 //! - [`memory`], [`copy`]: allocations, copies, fills
 //! - [`ipc`]: memory and events that processes share
+//! - [`array`](mod@array), [`array_copy`], [`texture`]: arrays, their copies, textures and surfaces
 //! - [`stream`]: streams and events; [`op`]: their operations; [`graph`]: graphs
 //! - [`rtc`]: `hiprtc`; [`link`]: run-time linking of bitcode
 //! - [`profiling`]: markers for profilers
@@ -23,6 +24,8 @@
 #![allow(clippy::missing_safety_doc)]
 #![cfg(target_os = "linux")]
 
+pub mod array;
+pub mod array_copy;
 pub mod context;
 pub mod copy;
 pub mod device;
@@ -43,9 +46,12 @@ pub mod profiling;
 pub mod rtc;
 pub mod status;
 pub mod stream;
+pub mod texture;
 
 /// All implemented functions of the table.
 mod functions {
+    pub use crate::array::*;
+    pub use crate::array_copy::*;
     pub use crate::context::*;
     pub use crate::copy::*;
     pub use crate::device::*;
@@ -62,6 +68,7 @@ mod functions {
     pub use crate::profiling::*;
     pub use crate::rtc::*;
     pub use crate::stream::*;
+    pub use crate::texture::*;
 }
 
 /// Defines an exported symbol. Versioned symbols require a version script that lists the names, and rustc

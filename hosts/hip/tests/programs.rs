@@ -232,7 +232,7 @@ too many work-items: hipErrorInvalidConfiguration
 no workgroups: hipErrorInvalidConfiguration
 stale stream: hipErrorInvalidHandle
 unknown function: hipErrorInvalidDeviceFunction
-array: hipErrorNotSupported
+another process: hipErrorNotSupported
 beyond the allocation: hipErrorIllegalAddress
 after that: hipErrorIllegalAddress
 reset: hipSuccess
@@ -244,7 +244,7 @@ freed memory: hipErrorIllegalAddress
     for part in [
         "only 160 are left in the allocation",
         "is not device memory",
-        "hipMallocArray is not supported",
+        "hipIpcCloseMemHandle is not supported",
         "kernel `fill(int*, int)`, launch 1",
         "wrong.hip:10",
         "it has been freed already",
@@ -252,6 +252,30 @@ freed memory: hipErrorIllegalAddress
     ] {
         assert!(errors.contains(part), "no `{part}` in\n{errors}");
     }
+}
+
+#[test]
+fn textures() {
+    let Some(program) = compile("textures", true) else { return };
+    let (out, errors) = program.run(&[]);
+    let expected = "\
+fetch 0 0.2 0.4 1 1 0 0 0 0.2 0.2 0.2 0.2
+pitched 0.25 1.25 2.25 3 4.25 5.25 6.25 7
+one 0 1 2 3 4 5 5 5
+two 0.75 0.75 1.75 2.75 4.75 4.75 5.75 6.75
+part 5 6
+ints 998 2996 5006 -6992
+three 0 1 2 3 4 5 6 7 8 9 10 11
+layered 4 5 6 7 12 13 14 15 20 21 22 23 24 25 26 27
+levels 10 15 20 25 30
+surface 1 51 102 100 0 0 0 100 52 51 51 101 2 2 3 101
+info 8 1 2 2 2
+freed hipErrorContextIsDestroyed
+beyond hipErrorInvalidValue
+linear hipErrorInvalidValue
+channels hipErrorInvalidValue
+";
+    assert_eq!(out, expected, "{errors}");
 }
 
 /// Memory of `hipMalloc` is undefined until a launch or the host has written it, byte by byte.

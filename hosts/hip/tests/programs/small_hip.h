@@ -14,13 +14,7 @@ struct dim3 {
 
 enum hipError_t { hipSuccess = 0 };
 enum hipMemcpyKind { hipMemcpyHostToHost, hipMemcpyHostToDevice, hipMemcpyDeviceToHost, hipMemcpyDeviceToDevice };
-enum hipChannelFormatKind { hipChannelFormatKindFloat = 2 };
-struct hipChannelFormatDesc {
-  int x, y, z, w;
-  hipChannelFormatKind f;
-};
 typedef struct ihipStream_t *hipStream_t;
-typedef struct hipArray *hipArray_t;
 // hipDeviceProp_t of HIP 6: only the name, with padding for the other fields.
 struct hipDeviceProp_t {
   char name[256];
@@ -31,7 +25,7 @@ extern "C" {
 hipError_t hipMalloc(void **, size_t);
 hipError_t hipFree(void *);
 hipError_t hipMemcpy(void *, const void *, size_t, hipMemcpyKind);
-hipError_t hipMallocArray(hipArray_t *, const hipChannelFormatDesc *, size_t, size_t, unsigned);
+hipError_t hipIpcCloseMemHandle(void *);
 hipError_t hipDeviceSynchronize();
 hipError_t hipDeviceReset();
 hipError_t hipStreamSynchronize(hipStream_t);

@@ -24,9 +24,7 @@ int main() {
   tell("no workgroups", hipGetLastError());
   tell("stale stream", hipStreamSynchronize((hipStream_t)0x123450));
   tell("unknown function", hipLaunchKernel((void *)local, dim3(1), dim3(1), nullptr, 0, 0));
-  hipArray_t array;
-  hipChannelFormatDesc format = {32, 0, 0, 0, hipChannelFormatKindFloat};
-  tell("array", hipMallocArray(&array, &format, 4, 4, 0));
+  tell("another process", hipIpcCloseMemHandle(data));
   fill<<<1, 64>>>(data, 1);
   tell("beyond the allocation", hipDeviceSynchronize());
   tell("after that", hipMemcpy(local, data, 16, hipMemcpyDeviceToHost));

@@ -1,0 +1,284 @@
+//! Textures and surfaces: objects that kernels read and write arrays and memory with.
+//!
+//! The object of a texture is that of an image, then that of a sampler (HIP's header `texture_fetch_functions.h`).
+
+use crate::array::{Array, ChannelFormat, Owned};
+use crate::ffi::{In, Out};
+use crate::gpu::{gpu, lock};
+use crate::status::{Outcome, Status, call};
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_uint};
+use std::sync::Mutex;
+use wavesim::exec::image::{Border, Dimension, Filter, Image, MipFilter, Sampler, Wrap, sampler_descriptor};
+use wavesim_runtime::image::{self, MAX_BUFFER_TEXELS, MAX_SIZE};
+
+/// Handle of a texture or a surface: the address of its object.
+pub type Handle = u64;
+
+/// `hipResourceDesc`. The second word is an array, an array with levels of detail, or a device pointer.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Resource {
+    kind: c_int,
+    object: u64,
+    /// Of memory.
+    format: ChannelFormat,
+    /// The size in bytes of linear memory; the width of rows.
+    width: usize,
+    height: usize,
+    pitch: usize,
+}
+
+/// `hipResourceTypeArray` to `hipResourceTypePitch2D`.
+const ARRAY: c_int = 0;
+const MIPMAPPED: c_int = 1;
+const LINEAR: c_int = 2;
+const PITCHED: c_int = 3;
+
+/// `hipTextureDesc`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    addressing: [c_int; 3],
+    filter: c_int,
+    normalized_read: c_int,
+    srgb: c_int,
+    border: [f32; 4],
+    normalized_coordinates: c_int,
+    anisotropy: c_uint,
+    mip_filter: c_int,
+    bias: f32,
+    lod: [f32; 2],
+}
+
+/// `hipResourceViewDesc`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct View {
+    format: c_int,
+    size: [usize; 3],
+    levels: [c_uint; 2],
+    layers: [c_uint; 2],
+}
+
+/// A texture or a surface.
+struct Object {
+    /// The object in device memory.
+    _memory: Owned,
+    resource: Resource,
+    /// `None` for surfaces.
+    settings: Option<Settings>,
+}
+
+static OBJECTS: Mutex<BTreeMap<Handle, Object>> = Mutex::new(BTreeMap::new());
+
+impl Settings {
+    fn sampler(&self) -> Outcome<Sampler> {
+        let wrap = |mode: c_int| match mode {
+            0 => Ok(Wrap::Repeat),
+            1 => Ok(Wrap::ClampToEdge),
+            2 => Ok(Wrap::Mirror),
+            3 => Ok(Wrap::Border),
+            _ => Err(Status::INVALID_VALUE.because(format!("address mode {mode}"))),
+        };
+        let border = match self.border {
+            [0.0, 0.0, 0.0, 0.0] => Border::Transparent,
+            [0.0, 0.0, 0.0, 1.0] => Border::Black,
+            [1.0, 1.0, 1.0, 1.0] => Border::White,
+            other => return Err(Status::NOT_SUPPORTED.because(format!("a border of color {other:?}"))),
+        };
+        let normalized = self.normalized_coordinates != 0;
+        let mut modes = [Wrap::ClampToEdge; 3];
+        for (mode, given) in modes.iter_mut().zip(self.addressing) {
+            *mode = match wrap(given)? {
+                // Coordinates in texels cannot be repeated, as the manuals of HIP and CUDA say.
+                Wrap::Repeat | Wrap::Mirror if !normalized => Wrap::ClampToEdge,
+                mode => mode,
+            };
+        }
+        let filter = if self.filter == 1 { Filter::Linear } else { Filter::Nearest };
+        Ok(Sampler {
+            wrap: modes,
+            mag: filter,
+            min: filter,
+            mip: if self.mip_filter == 1 { MipFilter::Linear } else { MipFilter::Nearest },
+            unnormalized: !normalized,
+            // The device libraries compute the texel of a nearest sample, as a quotient that may be below it.
+            truncates: false,
+            border,
+            lod: self.lod,
+            bias: self.bias,
+            compare: 0,
+        })
+    }
+}
+
+impl Resource {
+    /// Returns the words of the object, with texels that are read as fractions or through the curve of sRGB.
+    fn object(&self, normalized: bool, srgb: bool) -> Outcome<[u32; image::OBJECT_WORDS]> {
+        let arch = gpu()?.device.target().arch;
+        match self.kind {
+            ARRAY | MIPMAPPED => {
+                let array = Array::get(self.object as usize)?;
+                let texels = array.format.texels(normalized, srgb)?;
+                let (image, address) = array.view(&texels)?;
+                Ok(image::object(&image, arch, address, texels.channels)?)
+            }
+            LINEAR | PITCHED => {
+                let texels = self.format.texels(normalized, srgb)?;
+                let linear = Image {
+                    dimension: Dimension::D1,
+                    format: texels.format,
+                    size: [1; 3],
+                    layers: 1,
+                    levels: 1,
+                    pitch: None,
+                    swizzle: texels.swizzle,
+                };
+                let texel = linear.element_bytes() as usize;
+                self.check_memory(texel)?;
+                if self.kind == LINEAR {
+                    let count = (self.width / texel).min(MAX_BUFFER_TEXELS as usize) as u32;
+                    let image = Image { size: [count, 1, 1], ..linear };
+                    return Ok(image::buffer_object(&image, arch, self.object, texels.channels)?);
+                }
+                let size = [self.width as u32, self.height as u32, 1];
+                let pitch = Some((self.pitch / texel) as u32);
+                let image = Image { dimension: Dimension::D2, size, pitch, ..linear };
+                Ok(image::object(&image, arch, self.object, texels.channels)?)
+            }
+            kind => Err(Status::INVALID_VALUE.because(format!("resource type {kind}"))),
+        }
+    }
+
+    fn check_memory(&self, texel: usize) -> Outcome {
+        let bytes = match self.kind {
+            LINEAR => self.width,
+            _ => self.pitch.checked_mul(self.height).ok_or(Status::INVALID_VALUE)?,
+        };
+        let most = MAX_SIZE as usize;
+        let rows = self.kind == PITCHED;
+        let fits = self.width <= most && self.height <= most && self.pitch >= self.width * texel;
+        if self.width == 0 || rows && (self.height == 0 || !fits || !self.pitch.is_multiple_of(texel)) {
+            let message = format!("{}x{} texels, pitch {}", self.width, self.height, self.pitch);
+            return Err(Status::INVALID_VALUE.because(message));
+        }
+        let found = gpu()?.device.find(self.object);
+        match found.is_some_and(|range| bytes as u64 <= range.len - (self.object - range.address)) {
+            true => Ok(()),
+            false => Err(Status::INVALID_VALUE
+                .because(format!("{bytes} bytes at 0x{:x} are not device memory", self.object))),
+        }
+    }
+
+    fn format(&self) -> Outcome<ChannelFormat> {
+        match self.kind {
+            ARRAY | MIPMAPPED => Ok(Array::get(self.object as usize)?.format),
+            _ => Ok(self.format),
+        }
+    }
+}
+
+fn register(out: &Out<Handle>, words: &[u32], resource: Resource, settings: Option<Settings>) -> Outcome {
+    let memory = Owned::new(words.len() as u64 * 4, "descriptor")?;
+    gpu()?.device.write(memory.address(), &image::bytes(words))?;
+    let handle = memory.address();
+    out.put(handle)?;
+    lock(&OBJECTS).insert(handle, Object { _memory: memory, resource, settings });
+    Ok(())
+}
+
+fn check_images() -> Outcome {
+    match image::supported(&gpu()?.device) {
+        true => Ok(()),
+        false => Err(Status::NOT_SUPPORTED.because("the device has no images")),
+    }
+}
+
+/// `hipCreateTextureObject`.
+pub unsafe extern "C" fn hipCreateTextureObject(
+    out: Out<Handle>,
+    resource: In<Resource>,
+    settings: In<Settings>,
+    view: In<View>,
+) -> c_int {
+    call("hipCreateTextureObject", || {
+        check_images()?;
+        let (resource, settings) = (resource.get()?, settings.get()?);
+        if !view.is_null() {
+            return Err(Status::NOT_SUPPORTED.because("a texture with a view of its own"));
+        }
+        let normalized = settings.normalized_read != 0;
+        let format = resource.format()?;
+        let fraction = format.kind == 2 || normalized && format.is_narrow_integer();
+        if settings.filter == 1 && !fraction {
+            return Err(Status::INVALID_VALUE.because("linear filters of integers that are read as such"));
+        }
+        let mut words = resource.object(normalized, settings.srgb != 0)?.to_vec();
+        words.extend(sampler_descriptor(&settings.sampler()?, gpu()?.device.target().arch)?);
+        words.resize(2 * image::OBJECT_WORDS, 0);
+        register(&out, &words, resource, Some(settings))
+    })
+}
+
+fn destroy(handle: Handle) -> Outcome {
+    if handle == 0 {
+        return Ok(());
+    }
+    gpu()?.streams.wait()?;
+    match lock(&OBJECTS).remove(&handle) {
+        Some(_) => Ok(()),
+        None => Err(Status::INVALID_VALUE.because("not the handle of a texture or surface")),
+    }
+}
+
+/// `hipDestroyTextureObject`.
+pub unsafe extern "C" fn hipDestroyTextureObject(handle: Handle) -> c_int {
+    call("hipDestroyTextureObject", || destroy(handle))
+}
+
+/// `hipGetTextureObjectResourceDesc`.
+pub unsafe extern "C" fn hipGetTextureObjectResourceDesc(out: Out<Resource>, handle: Handle) -> c_int {
+    call("hipGetTextureObjectResourceDesc", || {
+        out.put(lock(&OBJECTS).get(&handle).ok_or(Status::INVALID_VALUE)?.resource)
+    })
+}
+
+/// `hipGetTextureObjectTextureDesc`.
+pub unsafe extern "C" fn hipGetTextureObjectTextureDesc(out: Out<Settings>, handle: Handle) -> c_int {
+    call("hipGetTextureObjectTextureDesc", || {
+        let settings = lock(&OBJECTS).get(&handle).and_then(|object| object.settings);
+        out.put(settings.ok_or(Status::INVALID_VALUE)?)
+    })
+}
+
+/// `hipCreateSurfaceObject`.
+pub unsafe extern "C" fn hipCreateSurfaceObject(out: Out<Handle>, resource: In<Resource>) -> c_int {
+    call("hipCreateSurfaceObject", || {
+        check_images()?;
+        let resource = resource.get()?;
+        if resource.kind != ARRAY {
+            return Err(Status::INVALID_VALUE.because("only arrays have surfaces"));
+        }
+        register(&out, &resource.object(false, false)?, resource, None)
+    })
+}
+
+/// `hipDestroySurfaceObject`.
+pub unsafe extern "C" fn hipDestroySurfaceObject(handle: Handle) -> c_int {
+    call("hipDestroySurfaceObject", || destroy(handle))
+}
+
+/// `hipDeviceGetTexture1DLinearMaxWidth`.
+pub unsafe extern "C" fn hipDeviceGetTexture1DLinearMaxWidth(
+    out: Out<usize>,
+    format: In<ChannelFormat>,
+    device: c_int,
+) -> c_int {
+    call("hipDeviceGetTexture1DLinearMaxWidth", || {
+        crate::device::only(device)?;
+        check_images()?;
+        format.get()?.texels(false, false)?;
+        out.put(MAX_BUFFER_TEXELS as usize)
+    })
+}

@@ -1,0 +1,187 @@
+// Arrays, textures and surfaces. Each line of output checks one feature.
+#include <hip/hip_runtime.h>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#define CHECK(call) check((call), #call)
+static void check(hipError_t status, const char *what) {
+  if (status != hipSuccess) printf("%s: %s\n", what, hipGetErrorName(status)), exit(1);
+}
+
+__global__ void fetch(hipTextureObject_t t, float4 *out) { out[threadIdx.x] = tex1Dfetch<float4>(t, threadIdx.x); }
+__global__ void one(hipTextureObject_t t, float *out) { out[threadIdx.x] = tex1D<float>(t, threadIdx.x + 0.5f); }
+__global__ void two(hipTextureObject_t t, float *out, int w, float dx) {
+  out[threadIdx.y * blockDim.x + threadIdx.x] = tex2D<float>(t, (threadIdx.x + dx) / w, (threadIdx.y + 0.5f) / blockDim.y);
+}
+__global__ void ints(hipTextureObject_t t, int *out) {
+  short2 v = tex2D<short2>(t, threadIdx.x, threadIdx.y);
+  out[threadIdx.y * blockDim.x + threadIdx.x] = v.x * 1000 + v.y;
+}
+__global__ void three(hipTextureObject_t t, float *out) {
+  out[(threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x] =
+      tex3D<float>(t, threadIdx.x + 0.5f, threadIdx.y + 0.5f, threadIdx.z + 0.5f);
+}
+__global__ void layered(hipTextureObject_t t, hipTextureObject_t t1, float *out) {
+  out[threadIdx.z * 4 + threadIdx.x] = tex2DLayered<float>(t, threadIdx.x + 0.5f, 1.5f, threadIdx.z);
+  out[8 + threadIdx.z * 4 + threadIdx.x] = tex1DLayered<float>(t1, threadIdx.x + 0.5f, threadIdx.z);
+}
+__global__ void levels(hipTextureObject_t t, float *out) { out[threadIdx.x] = tex2DLod<float>(t, 0.5f, 0.5f, threadIdx.x * 0.5f); }
+__global__ void surface(hipSurfaceObject_t s) {
+  uchar4 v;
+  surf2Dread(&v, s, threadIdx.x * 4, threadIdx.y);
+  v.x += 1, v.w = 100 + threadIdx.y;
+  surf2Dwrite(v, s, threadIdx.x * 4, threadIdx.y);
+}
+
+static hipTextureObject_t textured(hipResourceDesc resource, bool linear, bool normalized, hipTextureReadMode mode,
+                                  hipTextureAddressMode address = hipAddressModeClamp) {
+  hipTextureDesc settings = {};
+  for (auto &a : settings.addressMode) a = address;
+  settings.filterMode = linear ? hipFilterModeLinear : hipFilterModePoint;
+  settings.readMode = mode;
+  settings.normalizedCoords = normalized;
+  settings.mipmapFilterMode = hipFilterModeLinear;
+  settings.maxMipmapLevelClamp = 8;
+  hipTextureObject_t object;
+  CHECK(hipCreateTextureObject(&object, &resource, &settings, nullptr));
+  return object;
+}
+static hipResourceDesc of(hipArray_t array) {
+  hipResourceDesc resource = {};
+  resource.resType = hipResourceTypeArray;
+  resource.res.array.array = array;
+  return resource;
+}
+template <class T> static void print(const char *name, T *device, int count) {
+  std::vector<T> host(count);
+  CHECK(hipMemcpy(host.data(), device, count * sizeof(T), hipMemcpyDeviceToHost));
+  printf("%s", name);
+  for (T x : host) printf(" %g", (double)x);
+  printf("\n");
+}
+
+int main() {
+  float *out;
+  CHECK(hipMalloc(&out, 4096));
+  float ramp[64];
+  for (int i = 0; i < 64; i++) ramp[i] = i;
+
+  // Memory.
+  unsigned char bytes[16] = {0, 51, 102, 255, 255, 0, 0, 0, 51, 51, 51, 51, 1, 2, 3, 4}, *linear;
+  CHECK(hipMalloc(&linear, 16));
+  CHECK(hipMemcpy(linear, bytes, 16, hipMemcpyHostToDevice));
+  hipResourceDesc resource = {};
+  resource.resType = hipResourceTypeLinear;
+  resource.res.linear.devPtr = linear;
+  resource.res.linear.desc = hipCreateChannelDesc<uchar4>();
+  resource.res.linear.sizeInBytes = 16;
+  hipTextureObject_t t = textured(resource, false, false, hipReadModeNormalizedFloat);
+  fetch<<<1, 3>>>(t, (float4 *)out);
+  print("fetch", out, 12);
+  CHECK(hipDestroyTextureObject(t));
+  float *rows;
+  size_t pitch;
+  CHECK(hipMallocPitch(&rows, &pitch, 16, 2));
+  CHECK(hipMemcpy2D(rows, pitch, ramp, 16, 16, 2, hipMemcpyHostToDevice));
+  resource = {};
+  resource.resType = hipResourceTypePitch2D;
+  resource.res.pitch2D.devPtr = rows;
+  resource.res.pitch2D.desc = hipCreateChannelDesc<float>();
+  resource.res.pitch2D.width = 4, resource.res.pitch2D.height = 2, resource.res.pitch2D.pitchInBytes = pitch;
+  two<<<1, dim3(4, 2)>>>(textured(resource, true, true, hipReadModeElementType), out, 4, 0.75f);
+  print("pitched", out, 8);
+
+  // Arrays of one to three dimensions.
+  hipArray_t array;
+  hipChannelFormatDesc floats = hipCreateChannelDesc<float>();
+  CHECK(hipMallocArray(&array, &floats, 6));
+  CHECK(hipMemcpyToArray(array, 0, 0, ramp, 24, hipMemcpyHostToDevice));
+  one<<<1, 8>>>(textured(of(array), false, false, hipReadModeElementType), out);
+  print("one", out, 8);
+  CHECK(hipFreeArray(array));
+  CHECK(hipMallocArray(&array, &floats, 4, 2));
+  CHECK(hipMemcpy2DToArray(array, 0, 0, ramp, 16, 16, 2, hipMemcpyHostToDevice));
+  two<<<1, dim3(4, 2)>>>(textured(of(array), true, true, hipReadModeElementType, hipAddressModeWrap), out, 4, 0.25f);
+  print("two", out, 8);
+  float part[2] = {0, 0};
+  CHECK(hipMemcpy2DFromArray(part, 8, array, 4, 1, 8, 1, hipMemcpyDeviceToHost));
+  printf("part %g %g\n", part[0], part[1]);
+  CHECK(hipFreeArray(array));
+  hipChannelFormatDesc shorts = hipCreateChannelDesc<short2>();
+  short pairs[8] = {1, -2, 3, -4, 5, 6, -7, 8};
+  CHECK(hipMallocArray(&array, &shorts, 2, 2));
+  CHECK(hipMemcpy2DToArray(array, 0, 0, pairs, 8, 8, 2, hipMemcpyHostToDevice));
+  ints<<<1, dim3(2, 2)>>>(textured(of(array), false, false, hipReadModeElementType), (int *)out);
+  print("ints", (int *)out, 4);
+  CHECK(hipMalloc3DArray(&array, &floats, make_hipExtent(3, 2, 2), hipArrayDefault));
+  hipMemcpy3DParms copy = {};
+  copy.srcPtr = make_hipPitchedPtr(ramp, 12, 3, 2);
+  copy.dstArray = array;
+  copy.extent = make_hipExtent(3, 2, 2);
+  copy.kind = hipMemcpyHostToDevice;
+  CHECK(hipMemcpy3D(&copy));
+  three<<<1, dim3(3, 2, 2)>>>(textured(of(array), false, false, hipReadModeElementType), out);
+  print("three", out, 12);
+
+  // Layers, levels of detail.
+  hipArray_t flat;
+  CHECK(hipMalloc3DArray(&array, &floats, make_hipExtent(4, 2, 2), hipArrayLayered));
+  CHECK(hipMalloc3DArray(&flat, &floats, make_hipExtent(4, 0, 2), hipArrayLayered));
+  copy.srcPtr = make_hipPitchedPtr(ramp, 16, 4, 2);
+  copy.dstArray = array;
+  copy.extent = make_hipExtent(4, 2, 2);
+  CHECK(hipMemcpy3D(&copy));
+  copy.srcPtr = make_hipPitchedPtr(ramp + 20, 16, 4, 1);
+  copy.dstArray = flat;
+  copy.extent = make_hipExtent(4, 0, 2);
+  hipError_t status = hipMemcpy3D(&copy);
+  if (status != hipSuccess) printf("flat %s\n", hipGetErrorName(status));
+  layered<<<1, dim3(4, 1, 2)>>>(textured(of(array), false, false, hipReadModeElementType),
+                               textured(of(flat), false, false, hipReadModeElementType), out);
+  print("layered", out, 16);
+  hipMipmappedArray_t mipmapped;
+  CHECK(hipMallocMipmappedArray(&mipmapped, &floats, make_hipExtent(4, 4, 0), 3, 0));
+  for (int level = 0; level < 3; level++) {
+    hipArray_t own;
+    float values[16];
+    for (float &v : values) v = 10 * (level + 1);
+    CHECK(hipGetMipmappedArrayLevel(&own, mipmapped, level));
+    CHECK(hipMemcpy2DToArray(own, 0, 0, values, 16 >> level, 16 >> level, 4 >> level, hipMemcpyHostToDevice));
+  }
+  resource = {};
+  resource.resType = hipResourceTypeMipmappedArray;
+  resource.res.mipmap.mipmap = mipmapped;
+  levels<<<1, 5>>>(textured(resource, true, true, hipReadModeElementType), out);
+  print("levels", out, 5);
+
+  // Surfaces.
+  hipChannelFormatDesc pixels = hipCreateChannelDesc<uchar4>();
+  CHECK(hipMallocArray(&array, &pixels, 2, 2, hipArraySurfaceLoadStore));
+  CHECK(hipMemcpy2DToArray(array, 0, 0, bytes, 8, 8, 2, hipMemcpyHostToDevice));
+  resource = of(array);
+  hipSurfaceObject_t writable;
+  CHECK(hipCreateSurfaceObject(&writable, &resource));
+  surface<<<1, dim3(2, 2)>>>(writable);
+  CHECK(hipMemcpy2DFromArray(bytes, 8, array, 0, 0, 8, 2, hipMemcpyDeviceToHost));
+  printf("surface");
+  for (unsigned char b : bytes) printf(" %d", b);
+  CHECK(hipDestroySurfaceObject(writable));
+
+  // Queries, invalid uses.
+  hipExtent extent;
+  unsigned flags;
+  hipChannelFormatDesc format;
+  CHECK(hipArrayGetInfo(&format, &extent, &flags, array));
+  printf("\ninfo %d %d %zu %zu %u\n", format.x, format.f, extent.width, extent.height, flags);
+  CHECK(hipFreeArray(array));
+  printf("freed %s\n", hipGetErrorName(hipFreeArray(array)));
+  CHECK(hipMallocArray(&array, &pixels, 2, 2));
+  printf("beyond %s\n", hipGetErrorName(hipMemcpy2DToArray(array, 4, 0, bytes, 8, 8, 2, hipMemcpyHostToDevice)));
+  hipTextureDesc settings = {};
+  settings.filterMode = hipFilterModeLinear;
+  resource = of(array);
+  printf("linear %s\n", hipGetErrorName(hipCreateTextureObject(&t, &resource, &settings, nullptr)));
+  format = {8, 8, 8, 0, hipChannelFormatKindUnsigned};
+  printf("channels %s\n", hipGetErrorName(hipMallocArray(&array, &format, 2, 2)));
+}
