@@ -1,6 +1,7 @@
 //! Results of tests in JUnit's XML, which build servers read.
 
 use std::fmt::Write as _;
+use wavesim_html::escape;
 
 /// A test with its result.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,23 +58,4 @@ pub fn report(suite: &str, tests: &[Test]) -> String {
         }
     }
     out + "</testsuite>\n</testsuites>\n"
-}
-
-/// Escapes text for XML 1.0 and HTML. Characters that XML does not permit are replaced.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -439,6 +439,12 @@ impl Resolved {
         if group.mode == Mode::Launch {
             arguments.push("--check".to_string());
         }
+        // The cases of a campaign use all processors; a process that does, too, only takes longer to start.
+        let alone = matches!(group.mode, Mode::Run | Mode::Launch | Mode::Conform)
+            && !options.iter().any(|option| option.starts_with("--threads") || option.starts_with("--jobs"));
+        if alone {
+            arguments.push("--threads=1".to_string());
+        }
         arguments.extend(options.iter().cloned());
         arguments.push("--".to_string());
         arguments.push(kernel.display().to_string());

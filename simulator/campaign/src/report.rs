@@ -1,10 +1,12 @@
 //! Results as HTML, JSON, JUnit and SARIF.
 
-use crate::junit::{Outcome, Test, escape};
+use crate::annotation::Annotation;
+use crate::junit::{Outcome, Test};
 use crate::store::{Record, Status, Store, StoreError};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use wavesim_html::{Page, escape};
 
 /// Maximum number of cases that an HTML report shows with their outputs.
 const MAX_SHOWN: usize = 500;
@@ -153,11 +155,33 @@ pub fn sarif(store: &Store, log: impl FnOnce(Vec<Value>, Vec<Value>) -> Value) -
     Ok(log(rules.into_values().collect(), results.into_values().collect()))
 }
 
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto;padding:0 1em;color:#222;\
-background:#fff}table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em .7em;border:1px solid #ccc;text-align:\
-left}td.n{text-align:right}.bad{background:#fdd}.good{background:#e6f5e6}pre{background:#f4f4f4;padding:.7em;overflow:\
-auto;max-height:30em}summary{cursor:pointer}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}td,th\
-{border-color:#444}.bad{background:#522}.good{background:#243a24}pre{background:#222}}";
+/// Returns the results of a log in SARIF as annotations of GitHub Actions, a line each.
+pub fn annotations(log: &Value) -> Vec<String> {
+    let text =
+        |value: &Value, at: &str| value.pointer(at).and_then(Value::as_str).unwrap_or_default().to_string();
+    let results = log.pointer("/runs/0/results").and_then(Value::as_array);
+    let line = |result: &Value| {
+        let place = "/locations/0/physicalLocation";
+        let line = result.pointer(&format!("{place}/region/startLine")).and_then(Value::as_u64);
+        let cases = result.pointer("/properties/cases").and_then(Value::as_u64).unwrap_or(1);
+        let more = if cases > 1 {
+            format!("\nin {cases} cases; the first is {}", text(result, "/properties/case"))
+        } else {
+            String::new()
+        };
+        let annotation = Annotation {
+            error: text(result, "/level") == "error",
+            file: &text(result, &format!("{place}/artifactLocation/uri")),
+            line: line.map_or(0, |line| line as u32),
+            title: &text(result, "/ruleId"),
+            message: &(text(result, "/message/text") + &more),
+        };
+        annotation.to_string()
+    };
+    results.into_iter().flatten().map(line).collect()
+}
+
+const STYLE: &str = "td, th { border: 1px solid var(--line); } table { margin: 1em 0; }\n";
 
 /// Returns the results as one HTML file without scripts: counts by kernel and target, and the cases that have not
 /// passed.
@@ -177,11 +201,8 @@ pub fn html(store: &Store) -> Result<String, StoreError> {
             _ => hidden += 1,
         }
     })?;
-    let name = escape(&name(store)?);
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width\">\n<title>{name}</title>\n<style>{STYLE}</style>\n<h1>{name}</h1>\n"
-    );
+    let name = name(store)?;
+    let mut out = format!("<h1>{}</h1>\n", escape(&name));
     let _ = writeln!(out, "<p>{} cases: {}; {:.1} s of processes.</p>", all.total(), all, all.seconds);
     let targets: Vec<String> = {
         let mut list: Vec<String> = table.keys().map(|key| key.1.clone()).collect();
@@ -189,7 +210,7 @@ pub fn html(store: &Store) -> Result<String, StoreError> {
         list.dedup();
         list
     };
-    out.push_str("<table>\n<tr><th>kernel</th>");
+    out.push_str("<table>\n<tr><th class=\"text\">kernel</th>");
     for target in &targets {
         let _ = write!(
             out,
@@ -201,13 +222,13 @@ pub fn html(store: &Store) -> Result<String, StoreError> {
     let mut kernels: Vec<&String> = table.keys().map(|key| &key.0).collect();
     kernels.dedup();
     for kernel in kernels {
-        let _ = write!(out, "<tr><td>{}</td>", escape(kernel));
+        let _ = write!(out, "<tr><td class=\"text\">{}</td>", escape(kernel));
         for target in &targets {
             match table.get(&(kernel.clone(), target.clone())) {
                 Some(counts) => {
                     let (passed, total) = (counts.of(Status::Passed), counts.total());
                     let class = if passed == total { "good" } else { "bad" };
-                    let _ = write!(out, "<td class=\"n {class}\">{passed} / {total}</td>");
+                    let _ = write!(out, "<td class=\"{class}\">{passed} / {total}</td>");
                 }
                 None => out.push_str("<td></td>"),
             }
@@ -238,5 +259,5 @@ pub fn html(store: &Store) -> Result<String, StoreError> {
     if hidden > 0 {
         let _ = writeln!(out, "<p>{hidden} more are in the database.</p>");
     }
-    Ok(out + "</html>\n")
+    Ok(Page { title: &name, style: STYLE, body: &out, script: None }.html())
 }

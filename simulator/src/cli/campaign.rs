@@ -80,6 +80,9 @@ pub struct Reports {
     /// Write the findings of all checks as one log in SARIF 2.1.0
     #[arg(long, value_name = "FILE")]
     pub sarif: Option<PathBuf>,
+    /// Print an annotation of GitHub Actions for each finding, which appears in the diff of a pull request
+    #[arg(long)]
+    pub annotate: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -176,18 +179,15 @@ fn summarise(store: &Store, reports: &Reports, out: &mut dyn Write) -> anyhow::R
     if let Some(path) = &reports.junit {
         write(path, &report::junit(store)?)?;
     }
-    if let Some(path) = &reports.sarif {
-        write(
-            path,
-            &format!(
-                "{:#}\n",
-                report::sarif(store, |rules, results| sarif::wrap(
-                    rules,
-                    results,
-                    env!("CARGO_PKG_VERSION")
-                ))?
-            ),
-        )?;
+    if reports.sarif.is_some() || reports.annotate {
+        let wrap = |rules, results| sarif::wrap(rules, results, env!("CARGO_PKG_VERSION"));
+        let log = report::sarif(store, wrap)?;
+        if let Some(path) = &reports.sarif {
+            write(path, &format!("{log:#}\n"))?;
+        }
+        if reports.annotate {
+            report::annotations(&log).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        }
     }
     let counts = report::counts(store)?;
     writeln!(out, "{counts}; {:.1} s of processes", counts.seconds)?;

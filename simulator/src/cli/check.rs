@@ -52,6 +52,10 @@ pub struct CheckArgs {
     /// Also write which instructions, operands, branches and lanes have run to a file (docs/coverage.md)
     #[arg(long, value_name = "FILE.json")]
     pub coverage: Option<PathBuf>,
+    /// Also write a report to a file of HTML: findings in the source, pictures of races, who accessed which memory, active
+    /// lanes and waves over time. The kernel runs once more for it
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print an annotation of GitHub Actions for each finding, which appears in the diff of a pull request
     #[arg(long, conflicts_with = "json")]
     pub annotate: bool,
@@ -72,6 +76,7 @@ Examples:
   wavesim check vadd/launch.json --target gfx1201 --check mem,waits
   wavesim check kernel.rdna --orders 20
   wavesim check kernels/*.rdna --threads 4 --junit junit.xml
+  wavesim check kernel.rdna --html report.html
   wavesim check kernel.rdna --json | jq .message
 
 Exit codes: 0 no findings, or notes only; 1 findings, or the kernel faulted; 2 bad
@@ -155,6 +160,8 @@ struct FileResult {
     text: Vec<u8>,
     annotations: Vec<u8>,
     findings: Vec<Finding>,
+    /// The file's part of the report in HTML.
+    page: Option<Value>,
     code: u8,
     seconds: f64,
     /// A headline for a test report, if the file has errors.
@@ -178,6 +185,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut code = OK;
     let mut tests = Vec::new();
     let mut found: Vec<(String, Vec<Finding>)> = Vec::new();
+    let mut pages = Vec::new();
     let mut failed = None;
     for (input, result) in inputs.iter().zip(results) {
         let name = super::input_name(&input.file);
@@ -198,6 +206,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
                 };
                 tests.push(test(result.seconds, outcome));
                 code = code.max(result.code);
+                pages.extend(result.page);
                 found.push((name, result.findings));
             }
             // The others have their results nevertheless.
@@ -224,6 +233,9 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     if let Some(path) = &args.coverage {
         coverage.write(path)?;
+    }
+    if let Some(path) = &args.html {
+        super::page::write(path, "wavesim check", pages)?;
     }
     if let Some(path) = &args.junit {
         let text = junit::report("wavesim check", &tests);
@@ -317,7 +329,7 @@ fn file(
     if args.annotate {
         annotate(&name, &findings, fault.as_deref(), &mut annotations)?;
     }
-    if !args.json {
+    let summary = {
         let mut more = String::new();
         let notes = findings.len() - errors + differences.len();
         for (n, what) in [(notes, "note"), (found - findings.len(), "suppressed finding")] {
@@ -327,11 +339,14 @@ fn file(
         }
         let (instructions, waves) = (stats.instructions, stats.waves);
         match (errors, &fault) {
-            (0, None) => writeln!(out, "clean: {instructions} wave-instructions, {waves} waves{more}")?,
-            (0, Some(_)) => writeln!(out, "the kernel faulted{more}")?,
-            (n, None) => writeln!(out, "{}{more}", count(n, "finding"))?,
-            (n, Some(_)) => writeln!(out, "{}{more}; then the kernel faulted", count(n, "finding"))?,
+            (0, None) => format!("clean: {instructions} wave-instructions, {waves} waves{more}"),
+            (0, Some(_)) => format!("the kernel faulted{more}"),
+            (n, None) => format!("{}{more}", count(n, "finding")),
+            (n, Some(_)) => format!("{}{more}; then the kernel faulted", count(n, "finding")),
         }
+    };
+    if !args.json {
+        writeln!(out, "{summary}")?;
     }
     let code = match &fault {
         Some(fault) if fault.kind == FaultKind::Interrupted => INTERRUPTED,
@@ -340,8 +355,27 @@ fn file(
     };
     let first = findings.iter().find(|f| f.severity == Severity::Error);
     let headline = first.map(|f| format!("{}: {}", f.site.place(), f.message));
-    let headline = headline.or_else(|| fault.map(|fault| fault.message.clone())).unwrap_or_default();
-    Ok(FileResult { text, annotations, findings, code, seconds: started.elapsed().as_secs_f64(), headline })
+    let headline = headline.or_else(|| fault.as_ref().map(|fault| fault.message.clone())).unwrap_or_default();
+    let page = args.html.is_some().then(|| {
+        let orders = orders.iter().map(|seed| seed.map(order_name));
+        let findings = findings.iter().zip(orders).map(|(finding, order)| {
+            let mut finding = finding.json();
+            finding["order"] = serde_json::json!(order);
+            finding
+        });
+        let findings = findings.chain(fault.as_deref().map(fault_as_finding)).collect();
+        super::page::of_check(input, &name, &summary, findings)
+    });
+    let page = page.transpose()?;
+    Ok(FileResult {
+        text,
+        annotations,
+        findings,
+        page,
+        code,
+        seconds: started.elapsed().as_secs_f64(),
+        headline,
+    })
 }
 
 /// Prints the annotations of a file's findings.

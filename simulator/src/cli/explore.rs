@@ -1,5 +1,6 @@
 //! `wavesim explore`: runs a kernel in many orders of its waves, or in all, and looks for one that changes its result.
 
+mod formats;
 mod random;
 mod report;
 mod systematic;
@@ -73,6 +74,15 @@ pub struct ExploreArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Also write the result to a file in JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Also write a difference to a file in SARIF 2.1.0
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
+    /// Print an annotation of GitHub Actions for a difference, which appears in the diff of a pull request
+    #[arg(long, conflicts_with = "json")]
+    pub annotate: bool,
     /// Show no progress bar
     #[arg(long, short = 'q')]
     pub quiet: bool,
@@ -144,6 +154,7 @@ struct Exploration<'a> {
     outcomes: Mutex<BTreeMap<u64, Group>>,
     spread: Mutex<Spread>,
     bar: ProgressBar,
+    started: std::time::Instant,
 }
 
 impl Exploration<'_> {
@@ -260,6 +271,7 @@ pub fn run(args: &ExploreArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         outcomes: Mutex::default(),
         spread: Mutex::default(),
         bar: bar(args),
+        started: std::time::Instant::now(),
     };
     let coverage = match args.systematic {
         true => systematic::explore(&mut exploration)?,

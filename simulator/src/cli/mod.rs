@@ -40,6 +40,7 @@ mod mutate;
 mod observe;
 mod opencl;
 mod output;
+mod page;
 mod pcode;
 mod profile;
 mod progress;

@@ -10,7 +10,7 @@ use wavesim_coverage::{Coverage, Recorder};
 use wavesim_engine::observe::{Observer, Observers};
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats, parse_group};
 use wavesim_fidelity::{Fidelity, Report};
-use wavesim_inspect::check::{Check, Checker};
+use wavesim_inspect::check::{Check, Checker, fault_as_finding};
 use wavesim_inspect::sharing::sharing;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::Fault;
@@ -44,6 +44,10 @@ pub struct ObserveArgs {
     /// --engine jit also the units that it compiles, and how code executes each instruction
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "table", value_parser = ["table", "json"])]
     pub stats: Option<String>,
+    /// Write statistics, the source with the number of executions, who accessed which memory, active lanes and waves over
+    /// time to a file of HTML
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print the program with the number of executions of each line
     #[arg(long)]
     pub profile_lines: bool,
@@ -68,6 +72,7 @@ impl ObserveArgs {
             || self.stats.is_some()
             || self.profile_lines
             || self.coverage.is_some()
+            || self.html.is_some()
             || self.wants_fidelity()
     }
 
@@ -170,7 +175,9 @@ fn observed(
     out: &mut dyn Write,
 ) -> anyhow::Result<Observed> {
     let program = &prepared.program;
-    let mut stats = args.stats.is_some().then(|| Stats::new(program, dispatch.shape.wave_size));
+    let counted = args.stats.is_some() || args.html.is_some();
+    let mut stats = counted.then(|| Stats::new(program, dispatch.shape.wave_size));
+    let mut activity = args.html.is_some().then(|| super::page::activity(prepared, false));
     let mut profile = args.profile_lines.then(|| Profile::new(program));
     let shared = RefCell::new(&mut *out);
     let name = || args.trace.as_ref().map_or(String::new(), |p| p.display().to_string());
@@ -200,9 +207,10 @@ fn observed(
     let checks: Vec<Check> = checks.copied().filter(|_| args.wants_fidelity()).collect();
     let mut checker = if checks.is_empty() { None } else { Some(Checker::new(prepared, &checks)?) };
     let mut recorder = args.coverage.as_ref().map(|_| Recorder::new(prepared, ""));
-    let list: [Option<&mut dyn Observer>; 8] = [
+    let list: [Option<&mut dyn Observer>; 9] = [
         prints.as_mut().map(|o| o as _),
         stats.as_mut().map(|o| o as _),
+        activity.as_mut().map(|o| o as _),
         profile.as_mut().map(|o| o as _),
         jsonl.as_mut().map(|o| o as _),
         chrome.as_mut().map(|o| o as _),
@@ -240,7 +248,22 @@ fn observed(
             table += &compiled.table;
             json["compiled"] = compiled.json;
         }
+        if let Some((path, activity)) = args.html.as_ref().zip(activity.as_ref()) {
+            let name = prepared.source.as_ref().map_or("kernel", |source| &source.name);
+            let summary = match &result {
+                Ok(()) => format!("{} wave-instructions, {} waves", run_stats.instructions, run_stats.waves),
+                Err(fault) => format!("the kernel faulted: {}", fault.message),
+            };
+            let fault = result.as_ref().err().map(|fault| fault_as_finding(fault));
+            let findings: Vec<Value> = fault.into_iter().collect();
+            let page = json!({
+                "name": name, "summary": summary, "findings": findings, "sources": super::page::sources_json(prepared),
+                "activity": activity.json(), "stats": json.clone(),
+            });
+            super::page::write(path, "statistics of a run", vec![page])?;
+        }
         match args.stats.as_deref() {
+            None => {}
             _ if quiet => statistics = Some(json),
             Some("json") => writeln!(out, "{json}")?,
             _ if elsewhere => output::emit(table),

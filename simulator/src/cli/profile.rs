@@ -3,7 +3,6 @@
 use super::input::{ARG_HELP, InputArgs};
 use super::{FAILED, INTERRUPTED, OK, device, emit, engine, progress};
 use anyhow::{Context as _, bail};
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use wavesim_cost::data;
@@ -82,7 +81,7 @@ pub fn run(args: &ProfileArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             .with_context(|| path.display().to_string())
     };
     if let Some(path) = &args.html {
-        write(path, report::html(&profile, program, &name, &sources(&prepared)))?;
+        write(path, report::html(&profile, program, &name, &super::page::sources(&prepared)))?;
     }
     if let Some(path) = &args.perfetto {
         write(path, report::perfetto(&profile, program).to_string())?;
@@ -123,18 +122,4 @@ fn profiled(args: &ProfileArgs, prepared: &Prepared, costs: &Costs) -> anyhow::R
             Err(if fault.kind == FaultKind::Interrupted { INTERRUPTED } else { FAILED })
         }
     })
-}
-
-/// Returns the texts of the source: the kernel's own, or those files of its debug information that can be read.
-fn sources(prepared: &Prepared) -> Vec<(String, String)> {
-    if let Some(source) = &prepared.source {
-        return vec![(source.name.clone(), source.text.clone())];
-    }
-    let names: BTreeSet<String> =
-        prepared.program.source_files().iter().map(|f| f.name.to_string()).collect();
-    let read = |name: String| {
-        let text = wavesim_files::read_text(Path::new(&name)).ok()?;
-        Some((name, text))
-    };
-    names.into_iter().filter_map(read).collect()
 }

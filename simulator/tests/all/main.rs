@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod command_line;
+mod pages;
 mod process;
 mod screen;
 mod servers;

@@ -1,10 +1,11 @@
 //! Records of a run for people and tools: a line per instruction ([`jsonl`]), a timeline ([`chrome`]),
-//! statistics ([`stats`]), a listing with counts ([`profile`]), and the output of `print` directives
+//! statistics ([`stats`]), accesses and lanes over time for pictures ([`activity`]), a listing with counts ([`profile`]), and the output of `print` directives
 //! ([`prints`]). Each is an [`wavesim_engine::observe::Observer`].
 #![warn(missing_docs)]
 // No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod activity;
 pub mod chrome;
 pub mod jsonl;
 pub mod prints;

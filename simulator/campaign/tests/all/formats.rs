@@ -39,6 +39,9 @@ fn reports_contain_every_case() {
     assert_eq!(results.len(), 1);
     assert_eq!((&results[0]["occurrenceCount"], &results[0]["properties"]["cases"]), (&json!(4), &json!(2)));
 
+    let log = json!({"runs": [{"results": results}]});
+    let expected = "::notice file=,line=3,title=race/x::a race%0Ain 2 cases; the first is check a&b.rdna --arch=rdna3 --seed=1";
+    assert_eq!(report::annotations(&log), [expected]);
     let html = report::html(&store).unwrap();
     assert!(html.contains("<h1>n&lt;1&gt;</h1>") && html.contains("2 cases: 0 passed, 2 failed"), "{html}");
     assert!(html.contains("0 / 2</td>") && html.contains("a &lt;race&gt;"), "{html}");

@@ -38,7 +38,7 @@ fn every_combination_is_a_case() {
     let file = folder.join("sub/l.json").display().to_string();
     assert_eq!(
         launch.arguments,
-        ["launch", "--json", "--check", "--target=gfx1100", "--wave=64", "--", &file]
+        ["launch", "--json", "--check", "--threads=1", "--target=gfx1100", "--wave=64", "--", &file]
     );
     let mut unique = names.clone();
     unique.sort_unstable();

@@ -4,9 +4,12 @@ use super::json;
 use crate::model::{Stall, TICKS};
 use crate::profile::Profile;
 use serde_json::{Value, json as value};
+use wavesim_html::{Page, escape};
 use wavesim_machine::exec::program::Program;
 
-const PAGE: &str = include_str!("page.html");
+const BODY: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
 
 /// Returns the report. `name` is the kernel's, `sources` the texts of source files by name.
 pub fn html(profile: &Profile, program: &Program, name: &str, sources: &[(String, String)]) -> String {
@@ -19,8 +22,7 @@ pub fn html(profile: &Profile, program: &Program, name: &str, sources: &[(String
     data["reasons"] = value!(Stall::NAMES);
     data["timeline"] = Value::Array(profile.prediction.timeline.iter().take(4000).map(slice).collect());
     data["sources"] = sources.iter().map(|(name, text)| value!({"name": name, "text": text})).collect();
-    // The data must not end the element that contains it.
-    let text = data.to_string().replace("</", "<\\/");
-    let title = name.replace('&', "&amp;").replace('<', "&lt;");
-    PAGE.replace("@TITLE@", &title).replace("@DATA@", &text)
+    let body = BODY.replace("@TITLE@", &escape(name));
+    let title = format!("{name} - wavesim profile");
+    Page { title: &title, style: STYLE, body: &body, script: Some((SCRIPT, &data)) }.html()
 }

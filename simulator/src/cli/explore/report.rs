@@ -1,5 +1,6 @@
 //! The result of an exploration: what differs, why, and how to replay it.
 
+use super::formats::Difference;
 use super::{
     Coverage, Expected, Exploration, Group, Wrong, exit_code, lock, note, schedule_file, with_machine,
 };
@@ -9,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 use wavesim_engine::sched::recorded::Recorded;
 use wavesim_explore::cause;
-use wavesim_explore::machine::Machine;
+use wavesim_explore::machine::{Event, Machine};
 use wavesim_explore::minimise::{Found, follow, minimise};
 use wavesim_explore::pct;
 use wavesim_files as files;
@@ -28,11 +29,31 @@ struct Shown {
     difference: String,
     /// The accesses whose order makes the difference.
     causes: Vec<String>,
+    /// The places of the second and the first access of these, if any.
+    places: Vec<Place>,
     /// Only the order of atomics on floats differs.
     float_order: bool,
     preemptions: usize,
     preempted: Vec<String>,
     found: Wrong,
+}
+
+/// An instruction of a cause.
+pub struct Place {
+    /// The source file, where debug information names one.
+    pub file: Option<std::sync::Arc<str>>,
+    /// The line; 0 without source.
+    pub line: u32,
+    /// The step, in words.
+    pub text: String,
+}
+
+impl Place {
+    fn of(machine: &Machine<'_>, event: &Event) -> Option<Place> {
+        let program = &machine.prepared.program;
+        let at = program.location(program.pcs[event.index?]).unwrap_or_default();
+        Some(Place { file: at.file, line: at.line, text: cause::describe_step(machine, event) })
+    }
 }
 
 /// Prints the result; returns the exit code.
@@ -53,6 +74,12 @@ pub fn report(exploration: &Exploration<'_>, coverage: &Coverage, out: &mut dyn 
         true => writeln!(out, "{}", as_json(exploration, coverage, shown.as_ref(), &groups, &path))?,
         false => text(exploration, coverage, shown.as_ref(), groups, &path, out)?,
     }
+    let wrong = shown.as_ref().map(|shown| Difference {
+        message: shown.difference.lines().next().unwrap_or_default().to_string(),
+        details: format!("{}\n{}", shown.difference, shown.causes.join("\n")),
+        places: &shown.places,
+    });
+    super::formats::write(exploration, wrong.as_ref(), out)?;
     Ok(exit_code(exploration, shown.is_some()))
 }
 
@@ -70,6 +97,9 @@ fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wron
     let pairs = cause::of_difference(machine, &minimal, limit, &wrong);
     let float_order = !pairs.is_empty() && pairs.iter().all(|pair| cause::is_float_order(machine, pair));
     let causes = pairs.iter().take(SHOWN).map(|pair| cause::describe(machine, pair)).collect();
+    let first = pairs.first();
+    let events = first.iter().flat_map(|pair| [&pair.second, &pair.first]);
+    let places = events.filter_map(|event| Place::of(machine, event)).collect();
     // The schedule is that of the last run of the machine.
     let again = follow(machine, &minimal.segments, limit).context("the schedule cannot be repeated")?;
     debug_assert_eq!(again.outcome, minimal.outcome);
@@ -91,6 +121,7 @@ fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wron
         notes,
         difference,
         causes,
+        places,
         float_order,
         preemptions: minimal.preemptions,
         preempted: preempted(machine, &minimal),
