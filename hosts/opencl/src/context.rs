@@ -1,9 +1,10 @@
 //! Contexts.
 
+use crate::devices;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, object};
 use crate::info::{Query, unknown_parameter};
-use crate::platform::{check_devices, device, includes_device, platform};
+use crate::platform::{includes_device, platform};
 use crate::status::{Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
 
@@ -11,6 +12,8 @@ use std::ffi::{c_int, c_uint};
 pub struct Context {
     identity: Identity,
     properties: Vec<usize>,
+    /// The devices.
+    pub devices: Vec<Handle>,
 }
 
 object!(Context, INVALID_CONTEXT, clRetainContext, clReleaseContext);
@@ -50,11 +53,10 @@ unsafe fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
 ///
 /// # Safety
 /// As for [`properties`].
-unsafe fn new(list: In<usize>) -> Outcome<Handle> {
+unsafe fn new(list: In<usize>, devices: Vec<Handle>) -> Outcome<Handle> {
     // SAFETY: the caller guarantees the list.
     let properties = unsafe { properties(list)? };
-    crate::platform::gpu()?;
-    let make = |identity| Context { identity, properties };
+    let make = |identity| Context { identity, properties, devices };
     Ok(handle::register(make).0)
 }
 
@@ -72,9 +74,9 @@ pub unsafe extern "C" fn clCreateContext(
             return Err(Status::INVALID_VALUE.into());
         }
         // SAFETY: the caller of the API passes an array of this length.
-        check_devices(unsafe { devices.array(count as usize) })?;
+        let devices = devices::read(unsafe { devices.array(count as usize) })?;
         // SAFETY: the caller of the API passes a list that ends with zero.
-        unsafe { new(list) }
+        unsafe { new(list, devices) }
     })
 }
 
@@ -88,7 +90,7 @@ pub unsafe extern "C" fn clCreateContextFromType(
 ) -> Handle {
     create("clCreateContextFromType", &status, || match includes_device(kind)? {
         // SAFETY: the caller of the API passes a list that ends with zero.
-        true => unsafe { new(list) },
+        true => unsafe { new(list, devices::handles()?.to_vec()) },
         false => Err(Status::DEVICE_NOT_FOUND.into()),
     })
 }
@@ -107,9 +109,9 @@ pub unsafe extern "C" fn clGetContextInfo(
         let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x1080 => query.u32(handle::references(handle)),
-            0x1081 => query.handle(device()),
+            0x1081 => query.handles(&context.devices),
             0x1082 => query.words(&context.properties),
-            0x1083 => query.u32(1),
+            0x1083 => query.u32(context.devices.len() as u32),
             _ => unknown_parameter(),
         }
     })

@@ -22,16 +22,20 @@ impl Query {
         Query { size, value, needed }
     }
 
-    /// Returns the binary of a program to the caller, whose value is an array of pointers, one for each device.
-    pub fn binary(&self, binary: &[u8]) -> Outcome {
+    /// Returns the binary of a program to the caller, whose value is an array of pointers, one for each device. Those that
+    /// are null are left out.
+    pub fn binary(&self, binary: &[u8], devices: usize) -> Outcome {
+        let len = devices * size_of::<usize>();
         if !self.value.is_null() {
-            if self.size < size_of::<usize>() {
+            if self.size < len {
                 return Err(Status::INVALID_VALUE.into());
             }
-            // SAFETY: the array has one pointer, to memory of the size that the caller has queried.
-            unsafe { self.value.pointer().write(binary) };
+            for at in 0..devices {
+                // SAFETY: the array has this many pointers, to memory of the size that the caller has queried.
+                unsafe { self.value.offset(at * size_of::<usize>()).pointer().write(binary) };
+            }
         }
-        self.needed.put_optional(size_of::<usize>());
+        self.needed.put_optional(len);
         Ok(())
     }
 
@@ -73,6 +77,11 @@ impl Query {
     /// Returns a handle to the caller.
     pub fn handle(&self, handle: crate::handle::Handle) -> Outcome {
         self.word(handle.address())
+    }
+
+    /// Returns handles to the caller.
+    pub fn handles(&self, handles: &[crate::handle::Handle]) -> Outcome {
+        self.words(&handles.iter().map(|handle| handle.address()).collect::<Vec<usize>>())
     }
 
     /// Returns an array of `size_t` or pointers to the caller.

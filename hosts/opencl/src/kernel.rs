@@ -23,6 +23,8 @@ pub struct Kernel {
     identity: Identity,
     program: Arc<Program>,
     code: Code,
+    /// The kernel on each device; the first is `code`.
+    on_devices: Vec<Code>,
     arguments: Mutex<Vec<Option<Argument>>>,
 }
 
@@ -59,6 +61,11 @@ impl Kernel {
     /// Returns the kernel of the runtime.
     pub fn code(&self) -> &Code {
         &self.code
+    }
+
+    /// Returns the kernel of the runtime on a device.
+    pub fn code_on(&self, device: usize) -> &Code {
+        self.on_devices.get(device).unwrap_or(&self.code)
     }
 
     /// Returns the program.
@@ -128,11 +135,13 @@ impl Kernel {
 }
 
 fn new(program: &Arc<Program>, name: &str) -> Outcome<Handle> {
-    let code = program.module()?.kernel(name)?;
+    let on_each = program.modules()?.into_iter().map(|module| Ok(module.kernel(name)?));
+    let on_devices = on_each.collect::<Outcome<Vec<Code>>>()?;
+    let code = on_devices[0].clone();
     let arguments = Mutex::new(vec![None; code.arguments().count()]);
     program.kernels.fetch_add(1, Ordering::SeqCst);
     let program = program.clone();
-    Ok(handle::register(|identity| Kernel { identity, program, code, arguments }).0)
+    Ok(handle::register(|identity| Kernel { identity, program, code, on_devices, arguments }).0)
 }
 
 /// `clCreateKernel`.

@@ -90,7 +90,7 @@ fn enqueue(submission: Submission, kernel: Handle, range: impl FnOnce(&Code) -> 
     if !Arc::ptr_eq(kernel.program().context(), submission.queue.context()) {
         return Err(Status::INVALID_CONTEXT.because("a kernel of another context"));
     }
-    let code = kernel.code().clone();
+    let code = kernel.code_on(submission.queue.device()).clone();
     let arguments = kernel.arguments()?;
     let range = range(&code)?;
     let lds = code.lds_bytes() as u64 + arguments.local as u64;

@@ -3,7 +3,7 @@
 //!
 //! - [`status`]: status codes, and the conversion of failures to them
 //! - [`ffi`]: arguments of C callers; [`handle`]: handles and their objects; [`info`]: queries
-//! - [`platform`]: the platform and its device; [`context`]: contexts
+//! - [`platform`]: the platform, and what it says of its devices; [`devices`]: their list; [`context`]: contexts
 //! - [`queue`]: command queues; [`command`]: types of commands; [`event`]: events
 //! - [`memory`], [`svm`]: buffers and shared virtual memory; [`transfer`]: commands on them
 //! - [`image`], [`channels`], [`sampler`]: images and samplers; [`image_transfer`]: commands on images
@@ -21,6 +21,7 @@ pub mod channels;
 pub mod command;
 pub mod compile;
 pub mod context;
+pub mod devices;
 pub mod event;
 pub mod ffi;
 pub mod handle;

@@ -1,10 +1,11 @@
 //! The platform and its device.
 
+use crate::devices;
 use crate::ffi::{Array, Memory, Out, Text};
 use crate::handle::{Handle, StaticHandle};
 use crate::image::PITCH_ALIGNMENT;
 use crate::info::{Query, unknown_parameter, version};
-use crate::status::{Failure, Outcome, Status, call};
+use crate::status::{Outcome, Status, call};
 use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -55,11 +56,12 @@ pub const ALIGNMENT: usize = 256;
 const MAX_PARAMETERS: usize = 4096;
 const UNITS: u32 = 8;
 
-/// The device of the process.
+/// A device of the process.
 pub struct Gpu {
     /// The simulated device.
     pub device: Device,
-    opened: Instant,
+    /// The zero of the device's clock.
+    pub opened: Instant,
 }
 
 impl Gpu {
@@ -70,21 +72,17 @@ impl Gpu {
     }
 }
 
-static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
-
-/// Checks that this process is not a child of the one that opened the device. Takes no lock, since a thread of
+/// Checks that this process is not a child of the one that opened the devices. Takes no lock, since a thread of
 /// the parent may have held it.
 pub fn check_process() -> Outcome {
-    match GPU.get() {
-        Some(Ok(gpu)) => Ok(gpu.device.check_process()?),
-        _ => Ok(()),
-    }
+    devices::opened().iter().try_for_each(|gpu| Ok(gpu.device.check_process()?))
 }
 
-/// Returns the device that the environment variables describe (`WAVESIM_TARGET`), opening it on first use.
+/// Returns the first of the devices that the environment variables describe (`WAVESIM_TARGET`, `WAVESIM_DEVICES`),
+/// opening them on first use. The memory of contexts belongs to it, and all others can access it.
 pub fn gpu() -> Outcome<&'static Gpu> {
-    let open = || Ok(Gpu { device: Device::from_env()?, opened: clock::now() });
-    GPU.get_or_init(open).as_ref().map_err(Failure::clone)
+    // There is at least one.
+    devices::gpus()?.first().ok_or(Status::DEVICE_NOT_FOUND.into())
 }
 
 impl Gpu {
@@ -105,20 +103,14 @@ pub fn platform() -> Handle {
     HANDLE.get_or_init(StaticHandle::new).handle()
 }
 
-/// Returns the device's handle.
-pub fn device() -> Handle {
-    static HANDLE: OnceLock<StaticHandle> = OnceLock::new();
-    HANDLE.get_or_init(StaticHandle::new).handle()
-}
-
-/// Checks that the handle is that of the device.
+/// Checks that the handle is that of a device.
 pub fn check_device(handle: Handle) -> Outcome {
-    if handle == device() { Ok(()) } else { Err(Status::INVALID_DEVICE.into()) }
+    devices::index_of(handle).map(drop)
 }
 
-/// Checks that all handles in a list are that of the device.
+/// Checks that all handles in a list are those of devices.
 pub fn check_devices(list: Array<Handle>) -> Outcome {
-    list.read()?.into_iter().try_for_each(check_device)
+    devices::read(list).map(drop)
 }
 
 /// `clGetPlatformIDs`.
@@ -183,9 +175,14 @@ pub unsafe extern "C" fn clGetDeviceIDs(
             found.put_optional(0);
             return Err(Status::DEVICE_NOT_FOUND.into());
         }
-        gpu()?;
-        list.put_optional(device());
-        found.put_optional(1);
+        let devices = devices::handles()?;
+        if !list.is_null() {
+            for (at, device) in devices.iter().take(count as usize).enumerate() {
+                // SAFETY: the caller of the API passes an array of this length.
+                unsafe { list.put_at(at, *device) };
+            }
+        }
+        found.put_optional(devices.len() as c_uint);
         Ok(())
     })
 }

@@ -2,10 +2,11 @@
 
 use crate::compile::{self, BuildOutput};
 use crate::context::Context;
+use crate::devices;
 use crate::ffi::{Array, In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, Object, object};
 use crate::info::{Query, unknown_parameter};
-use crate::platform::{check_device, check_devices, device, gpu};
+use crate::platform::{Gpu, check_device, check_devices};
 use crate::queue::lock;
 use crate::status::{Failure, Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
@@ -32,7 +33,8 @@ struct State {
     log: String,
     binary: Vec<u8>,
     kind: BinaryKind,
-    module: Option<Module>,
+    /// The modules of all devices; none before a build.
+    modules: Vec<Module>,
 }
 
 /// Type of a binary (`cl_program_binary_type`).
@@ -59,7 +61,7 @@ impl Default for State {
             log: String::new(),
             binary: Vec::new(),
             kind: BinaryKind::None,
-            module: None,
+            modules: Vec::new(),
         }
     }
 }
@@ -72,9 +74,15 @@ impl Program {
         &self.context
     }
 
-    /// Returns the module of a built program.
+    /// Returns the modules of a built program, one for each device.
+    pub fn modules(&self) -> Outcome<Vec<Module>> {
+        let modules = lock(&self.state).modules.clone();
+        if modules.is_empty() { Err(Status::INVALID_PROGRAM_EXECUTABLE.into()) } else { Ok(modules) }
+    }
+
+    /// Returns the module of a built program on the first device.
     pub fn module(&self) -> Outcome<Module> {
-        lock(&self.state).module.clone().ok_or(Status::INVALID_PROGRAM_EXECUTABLE.into())
+        Ok(self.modules()?.swap_remove(0))
     }
 
     fn state(&self) -> State {
@@ -83,7 +91,8 @@ impl Program {
 
     /// Loads the code object in `state` as the program's executable.
     fn load(&self, state: &mut State) -> Outcome {
-        state.module = Some(gpu()?.device.load(&state.binary)?);
+        let load = |gpu: &Gpu| Ok(gpu.device.load(&state.binary)?);
+        state.modules = devices::gpus()?.iter().map(load).collect::<Outcome<Vec<Module>>>()?;
         (state.kind, state.status) = (BinaryKind::Executable, SUCCESS);
         Ok(())
     }
@@ -188,11 +197,12 @@ pub unsafe extern "C" fn clCreateProgramWithBinary(
 ) -> Handle {
     create("clCreateProgramWithBinary", &status, || {
         let context = handle::get::<Context>(context)?;
-        if count != 1 {
-            return Err(Status::INVALID_VALUE.because("there is only one device"));
+        if count == 0 {
+            return Err(Status::INVALID_VALUE.into());
         }
         // SAFETY: the caller of the API passes an array of this length.
         check_devices(unsafe { devices.array(count as usize) })?;
+        // All devices have the same processor, so that the first binary serves all of them.
         let (len, at) = (lengths.get()?, binaries.get()?);
         if len == 0 || len > MAX_BYTES || at.is_null() {
             binary_status.put_optional(Status::INVALID_VALUE.0);
@@ -208,7 +218,10 @@ pub unsafe extern "C" fn clCreateProgramWithBinary(
                 return Err(Status::INVALID_BINARY.because("neither a code object, a bundle nor bitcode"));
             }
         };
-        binary_status.put_optional(0);
+        for at in 0..count as usize {
+            // SAFETY: the array is null or has an element for each device.
+            unsafe { binary_status.put_at(at, 0) };
+        }
         Ok(new(context, None, State { binary, kind, ..State::default() }))
     })
 }
@@ -374,11 +387,11 @@ pub unsafe extern "C" fn clGetProgramInfo(
         match name {
             0x1160 => query.u32(handle::references(handle)),
             0x1161 => query.handle(program.context.handle()),
-            0x1162 => query.u32(1),
-            0x1163 => query.handle(device()),
+            0x1162 => query.u32(program.context.devices.len() as u32),
+            0x1163 => query.handles(&program.context.devices),
             0x1164 => query.text(program.source.as_deref().unwrap_or("")),
-            0x1165 => query.word(lock(&program.state).binary.len()),
-            0x1166 => query.binary(&lock(&program.state).binary),
+            0x1165 => query.words(&vec![lock(&program.state).binary.len(); program.context.devices.len()]),
+            0x1166 => query.binary(&lock(&program.state).binary, program.context.devices.len()),
             0x1167 => query.word(names()?.len()),
             0x1168 => query.text(&names()?.join(";")),
             0x1169 => query.bytes(&[]),

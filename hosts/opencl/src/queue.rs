@@ -2,11 +2,11 @@
 
 use crate::command::CommandType;
 use crate::context::Context;
+use crate::devices;
 use crate::event::{COMPLETE, Event, RUNNING, SUBMITTED, wait_list};
 use crate::ffi::{Array, In, Memory, Out};
 use crate::handle::{self, Handle, Identity, Object, object};
 use crate::info::{Query, unknown_parameter};
-use crate::platform::{check_device, device};
 use crate::status::{Failure, Outcome, Status, call, create, report};
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -21,6 +21,8 @@ const PROFILING: u64 = 2;
 pub struct CommandQueue {
     identity: Identity,
     context: Arc<Context>,
+    /// Index of the device.
+    device: usize,
     properties: u64,
     /// The property list that the program passed.
     list: Vec<u64>,
@@ -36,6 +38,11 @@ impl CommandQueue {
     /// Returns the context.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
+    }
+
+    /// Returns the index of the device.
+    pub fn device(&self) -> usize {
+        self.device
     }
 
     /// Returns true if events of the queue have profiling information.
@@ -167,7 +174,10 @@ fn execute(
 
 fn new(context: Handle, of: Handle, properties: u64, list: Vec<u64>) -> Outcome<Handle> {
     let context = handle::get::<Context>(context)?;
-    check_device(of)?;
+    let device = devices::index_of(of)?;
+    if !context.devices.contains(&of) {
+        return Err(Status::INVALID_DEVICE.because("a device of another context"));
+    }
     match properties {
         0 | PROFILING => {}
         // CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_ON_DEVICE, CL_QUEUE_ON_DEVICE_DEFAULT
@@ -179,7 +189,8 @@ fn new(context: Handle, of: Handle, properties: u64, list: Vec<u64>) -> Outcome<
         _ => return Err(Status::INVALID_VALUE.into()),
     }
     let (queue, failed) = (Queue::default(), AtomicI32::new(0));
-    Ok(handle::register(|identity| CommandQueue { identity, context, properties, list, queue, failed }).0)
+    let make = |identity| CommandQueue { identity, context, device, properties, list, queue, failed };
+    Ok(handle::register(make).0)
 }
 
 /// `clCreateCommandQueue`.
@@ -238,7 +249,7 @@ pub unsafe extern "C" fn clGetCommandQueueInfo(
         let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x1090 => query.handle(queue.context.handle()),
-            0x1091 => query.handle(device()),
+            0x1091 => query.handle(devices::handles()?[queue.device]),
             0x1092 => query.u32(handle::references(handle)),
             0x1093 => query.u64(queue.properties),
             // CL_QUEUE_SIZE, for device-side queues only

@@ -111,6 +111,22 @@ fn checks_name_the_line() {
     assert_eq!(program.run(&[], &[("WAVESIM_CHECK", "all")]).1, "");
 }
 
+/// Two devices share the memory of their context; others than the first are left out.
+#[test]
+fn devices_share_the_memory_of_a_context() {
+    let Some(program) = compile("devices", "devices") else { return };
+    let (out, errors) = program.run(&[], &[("WAVESIM_DEVICES", "gfx1100*2,gfx942")]);
+    let expected = "\
+2 devices, 2 in the context, different: 1, in another context: -33
+binaries of equal size: 1
+squares: 0, on its device: 1
+twice: 0, on its device: 1
+twice the square of 9: 162
+";
+    assert_eq!(out, expected, "{errors}");
+    assert!(errors.contains("OpenCL lists only the devices of WAVESIM_DEVICES that are gfx1100"), "{errors}");
+}
+
 #[test]
 fn features() {
     let Some(program) = compile("features", "features") else { return };
