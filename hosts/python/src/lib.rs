@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use super::outcome::{Finding, Outcome};
     #[pymodule_export]
-    use super::text::{assemble, disassemble, run_text};
+    use super::text::{assemble, disassemble, observe_text, run_text};
     use super::*;
 
     #[pymodule_init]

@@ -5,18 +5,23 @@ use crate::interrupt::interruptible;
 use crate::outcome::Outcome;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use wavesim::arch::Arch;
 use wavesim::asm::Options;
 use wavesim::asm::listing::{Line, Listing};
-use wavesim::check::GUARD_BYTES;
+use wavesim::check::{GUARD_BYTES, fault_as_finding};
 use wavesim::codec::words;
+use wavesim::exec::observe::Observers;
 use wavesim::loader::assembly::AssemblyOptions;
 use wavesim::loader::code_object;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel;
+use wavesim::sched::dispatch;
 use wavesim::sharing::{MAX_THREADS, Threads};
+use wavesim::trace::activity::Activity;
+use wavesim::trace::stats::Stats;
 use wavesim_runtime::{CodeCache, Engine, RunOptions, Settings, Target, parse_checks};
 
 /// An output: name, type, shape, contents.
@@ -114,6 +119,69 @@ pub fn run_text(
     let outputs = outputs.collect();
     let outcome = Outcome::new(py, stats, report.findings, text)?;
     Ok((outcome, outputs, trace.then(|| PyBytes::new(py, &lines).unbind())))
+}
+
+/// Runs a text kernel under checks, and once more for its statistics and activity. Returns the part of the run in a
+/// report (`wavesim-report-1`) as JSON, and the whole report in HTML.
+#[pyfunction]
+#[pyo3(signature = (text, name, target, wave, seed, inputs, check, max_instructions))]
+#[expect(clippy::too_many_arguments, reason = "the package passes them by keyword")]
+pub fn observe_text(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    target: Option<&str>,
+    wave: Option<u32>,
+    seed: u64,
+    inputs: Inputs,
+    check: &str,
+    max_instructions: u64,
+) -> PyResult<(String, String)> {
+    let checks = parse_checks(check).map_err(error)?;
+    let prepared = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
+    let again = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
+    let observe = |cancel: &AtomicBool| -> Result<Value, wavesim_runtime::Error> {
+        let code_cache = CodeCache::default();
+        let options = RunOptions {
+            kernel: "",
+            number: 1,
+            checks: &checks,
+            threads: Threads::Fixed(1),
+            engine: Engine::default(),
+            delays: Settings::from_env()?.delays,
+            code_cache: &code_cache,
+            max_instructions,
+            cooperative: false,
+            pool: None,
+            cancel: Some(cancel),
+            written: None,
+            timing: None,
+        };
+        let (run, report) = wavesim_runtime::run(&prepared, &options, None)?;
+        let mut dispatch = again.dispatch(max_instructions);
+        dispatch.cancel = Some(cancel);
+        let (wave_size, lds) = (again.shape.wave_size, u64::from(again.shape.lds_bytes));
+        let buffers = again.buffers.iter().map(|b| (b.name.as_str(), b.address, b.len_bytes));
+        let mut activity = Activity::new(&again.program, wave_size, buffers, lds, true);
+        let mut stats = Stats::new(&again.program, wave_size);
+        let mut both = Observers(vec![&mut activity, &mut stats]);
+        // A fault is in the report of the first run.
+        let _ = dispatch::run_observed(&dispatch, &again.memory, &mut both);
+        let findings = report.findings.iter().map(|finding| finding.json());
+        let findings: Vec<Value> = findings.chain(report.fault.as_deref().map(fault_as_finding)).collect();
+        let summary = match findings.len() {
+            0 => format!("{} wave-instructions, {} waves", run.instructions, run.waves),
+            n => format!("{n} finding{}", if n == 1 { "" } else { "s" }),
+        };
+        Ok(json!({
+            "name": name, "summary": summary, "findings": findings, "sources": [{"name": name, "text": text}],
+            "activity": activity.json(), "stats": stats.json(),
+        }))
+    };
+    let part = interruptible(py, observe)?.map_err(error)?;
+    let page = json!({"schema": "wavesim-report-1", "label": "wavesim.observe", "inputs": [part]});
+    let html = wavesim_html::run_page(name, &page);
+    Ok((page["inputs"][0].to_string(), html))
 }
 
 /// Assembles text to a code object if it has kernels, otherwise to machine code.

@@ -1,8 +1,12 @@
 """Text kernels, the debugger, the assembler."""
 
+import base64
+import importlib
 import pathlib
+import struct
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -86,7 +90,7 @@ def test_steps_go_both_ways():
 
 
 def test_notebooks_show_tables():
-    assert "<table" in wavesim.run(ADD_ONE)._repr_html_()
+    assert "data:image/png;base64," in wavesim.run(ADD_ONE)._repr_html_()
     assert "v_lshlrev_b32" in wavesim.debug(ADD_ONE)._repr_html_() or "s_load_b128" in wavesim.debug(ADD_ONE)._repr_html_()
 
 
@@ -112,3 +116,47 @@ def test_the_package_has_the_command():
     assert command("--version").stdout == f"wavesim {wavesim.__version__}\n"
     wrong = command("run", "no_such_file.rdna")
     assert wrong.returncode == 2 and "no_such_file.rdna" in wrong.stderr
+
+
+def pixels(html):
+    """Decodes the first image of a representation: width, height, rows of bytes."""
+    data = base64.b64decode(html.split("base64,")[1].split("'")[0])
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height, _, kind = struct.unpack(">IIBB", data[16:26])
+    start = data.index(b"IDAT") + 4
+    raw = zlib.decompress(data[start : start + struct.unpack(">I", data[start - 8 : start - 4])[0]])
+    step = 1 + width * {2: 3, 6: 4}[kind]
+    return width, height, [raw[at + 1 : at + step] for at in range(0, len(raw), step)]
+
+
+def test_images_are_whole():
+    _html = importlib.import_module("wavesim._html")
+    values = np.arange(300 * 200, dtype=np.float32).reshape(200, 300)
+    values[7, 5] = np.nan
+    width, height, rows = pixels(_html.heat_map(values))
+    assert (width, height) == (300, 200) and rows[7][15:18] == b"\xcc\x33\x33"
+    assert rows[0][:3] < rows[100][:3] < rows[199][-3:]
+    picture = np.arange(4 * 5 * 4, dtype=np.uint8).reshape(4, 5, 4)
+    width, height, rows = pixels(_html.heat_map(picture))
+    assert (width, height) == (5, 4) and b"".join(rows) == picture.tobytes()
+    # Long vectors become squares, whose last row is filled.
+    width, height, rows = pixels(_html.heat_map(np.ones(10_001, np.int32)))
+    assert (width, height) == (101, 100) and rows[-1][-3:] == b"\x80\x80\x80"
+    assert _html.heat_map(np.zeros(0)) == "(0,)"
+
+
+def test_reports_show_what_a_run_did(tmp_path):
+    report = wavesim.observe(ADD_ONE)
+    assert report.findings == [] and report.stats["instructions"] == 8
+    x, y = report.activity["allocations"]
+    assert (x["name"], y["name"]) == ("arg_x", "out_y")
+    # One part of four bytes for each element: loaded once, or stored once, by the only workgroup.
+    assert x["bins"] == [[n, 1, 0, [[0, 0, 0]], False] for n in range(4)]
+    assert y["bins"] == [[n, 0, 1, [[0, 0, 0]], False] for n in range(4)]
+    assert report._repr_html_().startswith("<iframe") and "arg_x" in report.html
+    report.save(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == report.html
+    rows = report.instructions
+    assert len(rows) == 8 and sum(rows["count"] if hasattr(rows, "columns") else [r["count"] for r in rows]) == 8
+    (finding,) = wavesim.observe(ADD_ONE.replace("  s_waitcnt vmcnt(0)\n", ""), check="waits").findings
+    assert finding["check"] == "waits" and finding["line"] == 11

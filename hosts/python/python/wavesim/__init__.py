@@ -14,7 +14,7 @@ Kernels access the arrays in place. `wavesim.run` runs a text kernel, and `waves
 from ._arrays import Pointer
 from ._device import Device, Kernel, Local, Module
 from ._native import VARIABLES, Error, Fault, Finding, Outcome, __version__
-from ._text import Debugger, Instruction, Result, assemble, debug, disassemble, run
+from ._text import Debugger, Instruction, Report, Result, assemble, debug, disassemble, observe, run
 
 __all__ = [
     "VARIABLES",
@@ -29,10 +29,12 @@ __all__ = [
     "Module",
     "Outcome",
     "Pointer",
+    "Report",
     "Result",
     "__version__",
     "assemble",
     "debug",
     "disassemble",
+    "observe",
     "run",
 ]

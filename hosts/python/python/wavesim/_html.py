@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import math
+import struct
+import zlib
 from html import escape
 from typing import Any
-
-_MAX_ELEMENTS = 256
-"""Maximum number of elements in a heat map."""
-
 
 def result(result: Any) -> str:
     """Renders outputs as heat maps, followed by the findings of checks."""
@@ -18,33 +18,68 @@ def result(result: Any) -> str:
     return "<div>" + "".join(parts) + "</div>"
 
 
+def frame(page: str) -> str:
+    """Shows a whole page inside a notebook."""
+    return f"<iframe srcdoc='{escape(page)}' style='width:100%;height:40em;border:1px solid #888'></iframe>"
+
+
 def heat_map(array: Any) -> str:
-    """Renders the first elements of an array; larger values are brighter."""
-    shape = getattr(array, "shape", (len(array),))
+    """Renders all elements of an array, a pixel each; larger values are brighter, and NaNs and infinities are red.
+
+    Arrays of bytes with 3 or 4 elements in the last dimension are images. One-dimensional arrays are broken into rows.
+    """
+    shape = tuple(getattr(array, "shape", (len(array),)))
     try:
-        flat = [float(value) for value in array.reshape(-1)[:_MAX_ELEMENTS]]
+        flat = array.reshape(-1).tolist()
+        values = [float(value) for value in flat]
     except (AttributeError, TypeError, ValueError):
         return f"{shape}"
-    finite = [value for value in flat if value - value == 0]
-    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
-    columns = shape[-1] if len(shape) > 1 and shape[-1] <= 64 else 32
-    rows = []
-    for start in range(0, len(flat), columns):
-        cells = "".join(_cell(value, low, high) for value in flat[start : start + columns])
-        rows.append(f"<tr>{cells}</tr>")
-    size = array.size
-    more = f"<div>the first {_MAX_ELEMENTS} of {size} elements</div>" if size > _MAX_ELEMENTS else ""
-    name = escape(f"{array.dtype}{list(shape)} {low:g} … {high:g}")
-    return f"{name}<table style='border-collapse:collapse'>{''.join(rows)}</table>{more}"
-
-
-def _cell(value: float, low: float, high: float) -> str:
-    if value - value != 0:
-        colour = "#c33"
+    if not values:
+        return f"{shape}"
+    channels = shape[-1] if len(shape) == 3 and shape[-1] in (3, 4) and str(array.dtype) == "uint8" else 0
+    if channels:
+        width, height = shape[1], shape[0]
+        rows = [bytes(flat[y * width * channels : (y + 1) * width * channels]) for y in range(height)]
+        caption = f"{width} x {height} pixels"
     else:
-        light = 25 + round(65 * ((value - low) / (high - low) if high > low else 0.5))
-        colour = f"hsl(210,60%,{light}%)"
-    return f"<td title='{value:g}' style='background:{colour};width:.7em;height:.9em;padding:0'></td>"
+        width = shape[-1] if len(shape) > 1 else min(len(values), max(64, math.isqrt(len(values) - 1) + 1))
+        low, high, rows = _shades(values, width)
+        height = len(rows)
+        caption = f"{array.dtype}{list(shape)} {low:g} … {high:g}"
+    data = base64.b64encode(_png(width, rows, channels or 3)).decode()
+    # Small arrays are enlarged, so that their elements can be told apart.
+    scale = max(1, min(12, 512 // max(width, height)))
+    size = f"width:{width * scale}px;max-width:100%;image-rendering:pixelated;display:block"
+    return f"{escape(caption)}<img alt='{escape(caption)}' style='{size}' src='data:image/png;base64,{data}'>"
+
+
+def _shades(values: "list[float]", width: int) -> "tuple[float, float, list[bytes]]":
+    """Returns the least and the greatest finite value, and rows of pixels; the last one is filled with grey."""
+    finite = [value for value in values if value - value == 0]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+    span = high - low
+    shades = [bytes((26 + 200 * n // 255, 60 + 180 * n // 255, 110 + 145 * n // 255)) for n in range(256)]
+
+    def pixel(value: float) -> bytes:
+        if value - value != 0:
+            return b"\xcc\x33\x33"
+        return shades[int(255 * (value / span - low / span)) if 0 < span < math.inf else 128]
+
+    pixels = [pixel(value) for value in values]
+    rows = [b"".join(pixels[start : start + width]) for start in range(0, len(pixels), width)]
+    rows[-1] += b"\x80\x80\x80" * (width - len(rows[-1]) // 3)
+    return low, high, rows
+
+
+def _png(width: int, rows: "list[bytes]", channels: int) -> bytes:
+    """Encodes rows of 8-bit RGB or RGBA."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, len(rows), 8, 2 if channels == 3 else 6, 0, 0, 0)
+    pixels = zlib.compress(b"".join(b"\0" + row for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
 def debugger(debugger: Any) -> str:

@@ -31,6 +31,18 @@ class Results:
     def write(self, records: list[_Record]) -> None: ...
     def json(self) -> str: ...
 
+def observe_text(
+    text: str,
+    name: str,
+    target: Optional[str],
+    wave: Optional[int],
+    seed: int,
+    inputs: list[tuple[str, bytes]],
+    check: str,
+    max_instructions: int,
+) -> tuple[str, str]:
+    """Returns the part of a run in a report as JSON, and the report in HTML."""
+
 class Error(RuntimeError):
     """An error of wavesim."""
 

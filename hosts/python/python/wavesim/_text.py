@@ -114,6 +114,78 @@ def run(
     return Result(outcome, outputs, lines)
 
 
+class Report:
+    """What a run did: findings, statistics, accesses of memory, active lanes and waves over time.
+
+    In notebooks, it shows itself as the page that ``wavesim check --html`` writes.
+    """
+
+    def __init__(self, part: str, html: str) -> None:
+        data = json.loads(part)
+        self.findings: list = data["findings"]
+        """Findings and the fault as dictionaries, as ``wavesim check --json`` prints them."""
+        self.stats: dict = data["stats"]
+        """Statistics, as ``wavesim run --stats json`` prints them."""
+        self.activity: dict = data["activity"]
+        """Accesses by allocation, and intervals of time."""
+        self.summary: str = data["summary"]
+        self.html = html
+        """The report as one file."""
+
+    def save(self, path: Any) -> None:
+        """Writes the report to a file of HTML."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html)
+
+    @property
+    def instructions(self) -> Any:
+        """Address, file, line, text and number of executions of each instruction: a DataFrame if pandas is installed,
+        otherwise a list of dictionaries."""
+        return _frame(self.activity["instructions"])
+
+    @property
+    def opcodes(self) -> Any:
+        """The number of executions of each opcode, in the same form."""
+        return _frame([{"opcode": name, "count": count} for name, count in self.stats["opcodes"].items()])
+
+    @property
+    def timeline(self) -> Any:
+        """Intervals of time: instructions, active lanes, all lanes, waves, in the same form."""
+        names = ("instructions", "active", "lanes", "waves")
+        return _frame([dict(zip(names, row)) for row in self.activity["time"]])
+
+    def __repr__(self) -> str:
+        return f"<wavesim.Report {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        return _html.frame(self.html)
+
+
+def _frame(rows: list) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        return rows
+    return pandas.DataFrame(rows)
+
+
+def observe(
+    kernel: Any,
+    arrays: Optional[dict] = None,
+    *,
+    target: Optional[str] = None,
+    wave: Optional[int] = None,
+    seed: int = 0,
+    check: str = "all",
+    max_instructions: int = _MAX_INSTRUCTIONS,
+) -> Report:
+    """Runs a text kernel under checks, and once more to record what it does."""
+    text, name = _source(kernel)
+    return Report(
+        *_native.observe_text(text, name, target, wave, seed, _inputs(arrays or {}), check, max_instructions)
+    )
+
+
 def debug(
     kernel: Any,
     arrays: Optional[dict] = None,
