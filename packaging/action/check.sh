@@ -5,4 +5,4 @@ mkdir -p "$REPORTS"
 # Lists of words, in which patterns are expanded.
 # shellcheck disable=SC2086
 "$WAVESIM" check --annotate --threads "$(getconf _NPROCESSORS_ONLN)" --junit "$REPORTS/junit.xml" \
-    --sarif "$REPORTS/findings.sarif" $ARGUMENTS -- $FILES
+    --sarif "$REPORTS/findings.sarif" --html "$REPORTS/report.html" $ARGUMENTS -- $FILES
