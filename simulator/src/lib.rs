@@ -200,6 +200,7 @@ pub mod exec {
 pub mod bench;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod environment;
 #[cfg(any(feature = "bench", all(feature = "cli", feature = "jit")))]
 mod example;
 #[cfg(feature = "tui")]

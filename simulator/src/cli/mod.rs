@@ -58,6 +58,7 @@ mod tui;
 mod words;
 
 use clap::{Parser, Subcommand};
+use crate::environment;
 use output::emit;
 use std::ffi::OsString;
 use std::io::Write;
@@ -149,6 +150,9 @@ pub fn command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let result = debug::program(&words).unwrap_or_else(|| {
         let cli = Cli::parse_from(&words);
         progress::exit_on_interrupt();
+        for warning in environment::misspelt(environment::names()) {
+            emit(format!("warning: {warning}"));
+        }
         dispatch(&cli.command, &mut out)
     });
     let flushed = out.flush().map_err(|e| anyhow::Error::new(e).context("standard output"));

@@ -51,6 +51,15 @@ fn interrupted(command: &str, more: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
+fn misspelt_variables_are_named() {
+    let kernel = workspace("examples/vector_add.rdna");
+    let output = wavesim(&["run", &kernel, "-q"]).env("WAVESIM_THREDS", "2").output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let warning = "the environment variable WAVESIM_THREDS has no meaning; did you mean WAVESIM_THREADS?";
+    assert_eq!((output.status.code(), &*errors), (Some(0), &*format!("warning: {warning}\n")));
+}
+
+#[test]
 fn ctrl_c_reports_the_position_of_every_wave() {
     let (code, out, errors) = interrupted("run", &["--trace", "-", "--trace-wave", "0"]);
     assert_eq!(code, Some(130), "{errors}");

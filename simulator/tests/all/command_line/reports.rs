@@ -38,6 +38,34 @@ fn check_takes_several_files() {
     assert!(!alone.contains("\"input\""), "{alone}");
 }
 
+#[test]
+fn explorations_have_reports_for_build_servers() {
+    let dir = folder("explored").display().to_string();
+    let kernel = workspace("tests/filetests/explore/mp_reversed.rdna");
+    let [junit, sarif, save] = ["junit.xml", "log.sarif", "k.sched"].map(|name| format!("{dir}/{name}"));
+    let explored = |condition: &str| {
+        let files = ["--junit", &junit, "--sarif", &sarif, "--save", &save];
+        let args = ["explore", &kernel, "--systematic", "--expect", condition, "--annotate"];
+        let e = wavesim(&[&args[..], &files].concat());
+        let log: serde_json::Value = serde_json::from_str(&read(&sarif)).unwrap();
+        (e, read(&junit), log["runs"][0]["results"].clone())
+    };
+    let (e, xml, results) = explored("out_r[0]==0||out_r[1]==1");
+    assert_eq!(e.code, 1, "{}", e.err);
+    let annotation = format!("::error file={},line=22,title=explore/order::", kernel.replace(',', "%2C"));
+    assert!(e.out.contains(&annotation), "{}", e.out);
+    assert!(xml.contains("tests=\"1\" failures=\"1\"") && xml.contains("not as expected"), "{xml}");
+    let line = |places: &serde_json::Value| places[0]["physicalLocation"]["region"]["startLine"].clone();
+    assert_eq!(
+        (line(&results[0]["locations"]), line(&results[0]["relatedLocations"])),
+        (22.into(), 29.into())
+    );
+
+    let (e, xml, results) = explored("out_r[0]<=1");
+    assert_eq!((e.code, results), (0, serde_json::json!([])), "{}", e.err);
+    assert!(xml.contains("tests=\"1\" failures=\"0\"") && !e.out.contains("::error"), "{xml}");
+}
+
 /// The step of the composite action.
 #[test]
 fn the_action_checks_kernels() {
