@@ -351,3 +351,72 @@ test("frames and variables of the source", async (t) => {
   const outer = await top(client, hit.threadId);
   assert.deepEqual([outer.name, outer.line], ["blur", 40]);
 });
+
+// The tasks of docs/debugger.md, *A session of twelve tasks*.
+test("the twelve tasks", async (t) => {
+  const { client, thread } = await entry(t, "examples/debugger/smooth.co", smooth);
+  const command = async (text) => (await client.evaluateRequest({ expression: text, context: "repl" })).body.result;
+  const move = async (text) => {
+    const stopped = client.waitForEvent("stopped");
+    const output = await command(text);
+    const { threadId } = (await stopped).body;
+    return { output, threadId, line: (await top(client, threadId)).line };
+  };
+  // 1. Who wrote the wrong value?
+  await stop(client, "continue", { threadId: thread });
+  assert.match(await value(client, "out_y[0]"), /^0\.33333/);
+  assert.equal((await move("last-write out_y[0]")).line, 41);
+  assert.match(await command("why out_y[0] 3"), /smooth\.cl:15: v_ldexp_f32/);
+  await move("restart");
+  // 2. A breakpoint on a condition in any lane.
+  await client.setFunctionBreakpointsRequest({ breakpoints: [{ name: "smooth", condition: "any(i == 63)" }] });
+  const hit = await stop(client, "continue", { threadId: thread });
+  // 3. The calls, 4. and variables by name.
+  const { stackFrames } = (await client.stackTraceRequest({ threadId: hit.threadId })).body;
+  assert.deepEqual(stackFrames.map((f) => [f.name, f.line]), [["smooth", 20], ["blur", 39]]);
+  assert.match(await value(client, "i", stackFrames[0].id), /^32/);
+  const locals = await variables(client, await scope(client, stackFrames[0].id, "Locals"));
+  assert.deepEqual(locals.map((v) => v.name).sort(), ["i", "k", "mean", "radius", "tile"]);
+  // 5. Over a line, and out of the call.
+  await stop(client, "next", { threadId: hit.threadId });
+  assert.equal((await top(client, hit.threadId)).line, 22);
+  await stop(client, "stepOut", { threadId: hit.threadId });
+  assert.equal((await top(client, hit.threadId)).line, 40);
+  // 6. Until a barrier.
+  await client.setFunctionBreakpointsRequest({ breakpoints: [] });
+  await move("restart");
+  assert.equal((await move("until barrier")).line, 37);
+  // 7. LDS: the store of the other wave.
+  const frame = await top(client, thread);
+  const info = await client.send("dataBreakpointInfo", { name: "tile[63]", frameId: frame.id });
+  await client.send("setDataBreakpoints", { breakpoints: [{ dataId: info.body.dataId }] });
+  const stored = await stop(client, "continue", { threadId: thread });
+  assert.equal(stored.reason, "data breakpoint");
+  await client.send("setDataBreakpoints", { breakpoints: [] });
+  // 8. The waves are threads.
+  const { threads } = (await client.threadsRequest()).body;
+  assert.equal(threads.length, 2);
+  assert.notEqual(stored.threadId, threads[0].id);
+  assert.equal((await top(client, threads[0].id)).line, 38);
+  await command("wave 0");
+  // 9. Lanes as f16.
+  const there = await move("until 41");
+  assert.equal(there.line, 41);
+  assert.match(await command("p v1 as f16x2 lanes 0..3"), /\(1\.0, 1\.0\)/);
+  // 10. Another value, and on.
+  await command("lane 0");
+  await command("set mean = 0.5");
+  await stop(client, "continue", { threadId: there.threadId });
+  assert.match(await value(client, "out_y[0]"), /^0\.5/);
+  // 11. Back to the last write.
+  assert.equal((await move("last-write out_y[63]")).line, 41);
+  await command("lane 31");
+  assert.match(await command("p mean"), /41\.66/);
+  // 12. Saved, and resumed.
+  const saved = path.join(require("node:os").tmpdir(), `twelve-${process.pid}.session`);
+  t.after(() => require("node:fs").rmSync(saved, { force: true }));
+  assert.match(await command(`save ${saved}`), /saved/);
+  await move("restart");
+  assert.equal((await move(`resume ${saved}`)).line, 41);
+  assert.match(await command("p mean"), /41\.66/);
+});
