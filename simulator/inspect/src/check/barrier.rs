@@ -131,9 +131,6 @@ impl CheckState for Shadow {
                 check_undeclared(step, number, report);
             }
         }
-        if self.waves.len() < 2 {
-            return;
-        }
         for (bi, number) in done.calls {
             let arrives = match bi {
                 Control::Barrier => true,
@@ -248,6 +245,7 @@ impl Shadow {
         if absent == 0 || !report.is_new(Check::Barrier, kind, step.pc, None) {
             return;
         }
+        // A workgroup of one wave does not wait at a barrier, so that the lanes may reach it in turn.
         let message = format!(
             "wave {id} arrives at the barrier with {} of its {} lanes: {} never {} it",
             exec.count_ones(),
