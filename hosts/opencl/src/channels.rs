@@ -127,7 +127,10 @@ impl Types {
             Types::Fractions => fraction || of.kind == "FLOAT",
             Types::Packed => of.packed.is_some(),
             Types::Srgb => of.bits == 8 && of.kind == "UNORM",
-            Types::Depth => of.packed.is_none() && (of.bits, of.kind) == (16, "UNORM") || (of.bits, of.kind) == (32, "FLOAT"),
+            Types::Depth => {
+                of.packed.is_none() && (of.bits, of.kind) == (16, "UNORM")
+                    || (of.bits, of.kind) == (32, "FLOAT")
+            }
         }
     }
 }

@@ -251,8 +251,7 @@ unsafe fn new(
         return Err(Status::IMAGE_FORMAT_NOT_SUPPORTED.into());
     }
     let made = given.image(kind, format)?;
-    let (row_pitch, slice_pitch) =
-        given.pitches(kind, made.element_bytes() as usize, !host.is_null())?;
+    let (row_pitch, slice_pitch) = given.pitches(kind, made.element_bytes() as usize, !host.is_null())?;
     if given.levels > 1 && !host.is_null() {
         return Err(invalid("an image with levels of detail and memory of the program"));
     }
@@ -266,8 +265,7 @@ unsafe fn new(
     let size = arrangement.bytes as usize;
     let object = place(&image::object(&made, arch, address, channels(format)?)?)?;
     let levels = given.levels;
-    let picture =
-        Picture { kind, format, image: made, arrangement, row_pitch, slice_pitch, levels, object };
+    let picture = Picture { kind, format, image: made, arrangement, row_pitch, slice_pitch, levels, object };
     let uses = flags & USE_HOST_PTR != 0;
     let created = memory::register(Parts {
         context,

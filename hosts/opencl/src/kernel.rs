@@ -2,8 +2,8 @@
 
 use crate::ffi::{Memory, Out, Text};
 use crate::handle::{self, Handle, Identity, Object, object};
-use crate::info::{Query, unknown_parameter};
 use crate::image::Picture;
+use crate::info::{Query, unknown_parameter};
 use crate::memory::{self, MemObject};
 use crate::platform::{MAX_ITEMS, check_device};
 use crate::program::Program;
@@ -112,7 +112,8 @@ impl Kernel {
                     ArgumentValue::Bytes(address.to_le_bytes().to_vec())
                 }
                 Argument::Sampler(sampler) => {
-                    let sampler = sampler.upgrade().ok_or_else(|| invalid("is a sampler that was released"))?;
+                    let sampler =
+                        sampler.upgrade().ok_or_else(|| invalid("is a sampler that was released"))?;
                     let address = sampler.object();
                     objects.push(sampler);
                     ArgumentValue::Bytes(address.to_le_bytes().to_vec())

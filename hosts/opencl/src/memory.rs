@@ -3,8 +3,8 @@
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, Object, object};
-use crate::info::{Query, unknown_parameter};
 use crate::image::{Kind, Picture};
+use crate::info::{Query, unknown_parameter};
 use crate::platform::{ALIGNMENT, gpu};
 use crate::queue::lock;
 use crate::status::{Outcome, Status, call, create};

@@ -148,7 +148,9 @@ pub unsafe extern "C" fn clGetPlatformInfo(
             // CL_PLATFORM_HOST_TIMER_RESOLUTION
             0x905 => query.u64(1),
             0x906 => query.u32(version(3, 0)),
-            0x907 => query.versions(&extensions()?.iter().map(|name| (version(1, 0), *name)).collect::<Vec<_>>()),
+            0x907 => {
+                query.versions(&extensions()?.iter().map(|name| (version(1, 0), *name)).collect::<Vec<_>>())
+            }
             // CL_PLATFORM_ICD_SUFFIX_KHR
             0x920 => query.text("WAVESIM"),
             _ => unknown_parameter(),
@@ -305,7 +307,9 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         // Sub-groups
         0x105c | 0x105d => query.u32(0),
         0x105e => query.u32(version(3, 0)),
-        0x1060 => query.versions(&extensions()?.iter().map(|name| (version(1, 0), *name)).collect::<Vec<_>>()),
+        0x1060 => {
+            query.versions(&extensions()?.iter().map(|name| (version(1, 0), *name)).collect::<Vec<_>>())
+        }
         0x1061 | 0x1062 => query.versions(&[]),
         // CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES: relaxed, acquire-release, sequentially consistent; workgroup,
         // device scope

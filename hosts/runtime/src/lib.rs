@@ -58,9 +58,9 @@ pub mod ffi;
 mod fork;
 mod heap;
 pub mod hostcall;
+pub mod image;
 #[cfg(target_os = "linux")]
 pub mod ipc;
-pub mod image;
 mod kernargs;
 mod kernel;
 mod launch;

@@ -244,12 +244,15 @@ impl Job<'_> {
         }
         let source = match self.source {
             Source::Text { text, .. } => text.into(),
-            Source::File(path) => std::borrow::Cow::from(String::from_utf8_lossy(&std::fs::read(path)?).into_owned()),
+            Source::File(path) => {
+                std::borrow::Cow::from(String::from_utf8_lossy(&std::fs::read(path)?).into_owned())
+            }
         };
         let libclc = matches!(libraries, Libraries::Libclc(_));
         let has_images = self.arguments.iter().any(|option| option == IMAGE_OPTIONS[0]);
         // The text may include headers, which may have the functions.
-        let uses_images = source.contains("image") || source.contains("sampler") || source.contains("#include");
+        let uses_images =
+            source.contains("image") || source.contains("sampler") || source.contains("#include");
         let own = [
             ("printf.h", PRINTF, source.contains("printf")),
             ("offsets.h", OFFSETS, libclc),

@@ -4,33 +4,14 @@ use crate::file::{Coverage, Instruction, Program};
 use crate::lines::{self, Line, Share, SourceFile};
 use crate::report::Totals;
 use std::fmt::Write as _;
+use wavesim_html::{Page, escape};
 
 const STYLE: &str = "\
-body{font:14px system-ui,sans-serif;margin:2em;color:#222;background:#fff}\
-h1{font-size:20px}h2{font-size:16px;margin-top:2em}\
-table{border-collapse:collapse}td,th{padding:2px 8px;text-align:left}\
-th{font-weight:600;border-bottom:1px solid #ccc}td.n{text-align:right;font-variant-numeric:tabular-nums}\
-pre,table.code td{font:12px ui-monospace,monospace}table.code td{padding:0 8px;white-space:pre}\
-table.code{width:100%}tr.run td{background:#e7f5e4}tr.missing td{background:#fbe3e1}tr.partly td{background:#fdf3d0}\
-.bar{display:inline-block;width:100px;height:9px;background:#fbe3e1}.bar i{display:block;height:9px;background:#5a9e4b}\
-.note{color:#666}";
-
-/// Returns text with the characters replaced that HTML gives a meaning to.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            // Control characters have no place in the page.
-            c if c.is_control() && c != '\t' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
+td{white-space:pre}th,td.t,table.code td{text-align:left}table.code td{font:12px ui-monospace,monospace;border:0}\
+table td.n{text-align:right}table.code{width:100%}\
+tr.run td{background:var(--good-bg)}tr.missing td{background:var(--bad-bg)}tr.partly td{background:color-mix(in srgb,var(--good-bg),var(--bad-bg))}\
+.bar{display:inline-block;width:100px;height:9px;background:var(--bad-bg)}.bar i{display:block;height:9px;background:var(--accent)}\
+.note{color:var(--mute)}";
 
 fn share_cells(share: Share) -> String {
     let percent = share.percent();
@@ -67,17 +48,18 @@ pub fn page(coverage: &Coverage, sources: &dyn Fn(&str) -> Option<String>) -> St
     let files = lines::by_file(coverage);
     let _ = write!(
         out,
-        "<!doctype html>\n<html lang=en><meta charset=utf-8><title>Coverage</title><style>{STYLE}</style>\n<h1>Coverage</h1>\n\
-         <p class=note>{} launches of {} programs\n<table><tr><th><th colspan=3>lines<th colspan=3>branches\n",
+        "<h1>Coverage</h1>\n<p class=note>{} launches of {} programs\n\
+         <table><tr><th><th colspan=3>lines<th colspan=3>branches\n",
         coverage.launches,
         coverage.programs.len()
     );
     for (number, (name, file)) in files.iter().enumerate() {
         let (lines, branches) = (share_cells(file.line_share()), share_cells(file.branch_share()));
-        let _ = writeln!(out, "<tr><td><a href=\"#file{number}\">{}</a>{lines}{branches}", escape(name));
+        let _ =
+            writeln!(out, "<tr><td class=t><a href=\"#file{number}\">{}</a>{lines}{branches}", escape(name));
     }
     let (all, branches) = (share_cells(totals.instructions), share_cells(totals.branches));
-    let _ = writeln!(out, "<tr><td>all instructions{all}{branches}</table>");
+    let _ = writeln!(out, "<tr><td class=t>all instructions{all}{branches}</table>");
     for (number, (name, file)) in files.iter().enumerate() {
         let _ = writeln!(out, "<h2 id=\"file{number}\">{}</h2>", escape(name));
         match sources(name) {
@@ -101,7 +83,7 @@ pub fn page(coverage: &Coverage, sources: &dyn Fn(&str) -> Option<String>) -> St
         }
         out += "</table>\n";
     }
-    out
+    Page { title: "Coverage", style: STYLE, body: &out, script: None }.html()
 }
 
 /// Writes the lines of a file; without its text, those with code.

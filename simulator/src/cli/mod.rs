@@ -57,8 +57,8 @@ mod target;
 mod tui;
 mod words;
 
-use clap::{Parser, Subcommand};
 use crate::environment;
+use clap::{Parser, Subcommand};
 use output::emit;
 use std::ffi::OsString;
 use std::io::Write;

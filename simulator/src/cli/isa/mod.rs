@@ -6,9 +6,9 @@
 
 mod cost;
 mod coverage;
-mod exactness;
 #[cfg(feature = "prove")]
 mod equivalent;
+mod exactness;
 #[cfg(feature = "prove")]
 mod export;
 #[cfg(feature = "jit")]
