@@ -13,12 +13,15 @@ typedef __constant uint *__wavesim_words;
 
 // Instructions.
 #define __WAVESIM_OPS(dim, floats, ints) \
-  float4 __wavesim_sample_##dim(int, floats, uint8, uint4, bool, int, int) __asm("llvm.amdgcn.image.sample.lz." #dim ".v4f32.f32"); \
-  float4 __wavesim_level_##dim(int, floats, float, uint8, uint4, bool, int, int) __asm("llvm.amdgcn.image.sample.l." #dim ".v4f32.f32"); \
+  float4 __wavesim_sample_##dim(int, floats, uint8, uint4, bool, int, int) __asm("llvm.amdgcn.image.sample.lz." #dim \
+    ".v4f32.f32"); \
+  float4 __wavesim_level_##dim(int, floats, float, uint8, uint4, bool, int, int) __asm("llvm.amdgcn.image.sample.l." \
+    #dim ".v4f32.f32"); \
   float4 __wavesim_load_##dim(int, ints, uint8, int, int) __asm("llvm.amdgcn.image.load." #dim ".v4f32.i32"); \
   float4 __wavesim_load_mip_##dim(int, ints, int, uint8, int, int) __asm("llvm.amdgcn.image.load.mip." #dim ".v4f32.i32"); \
   void __wavesim_store_##dim(float4, int, ints, uint8, int, int) __asm("llvm.amdgcn.image.store." #dim ".v4f32.i32"); \
-  void __wavesim_store_mip_##dim(float4, int, ints, int, uint8, int, int) __asm("llvm.amdgcn.image.store.mip." #dim ".v4f32.i32");
+  void __wavesim_store_mip_##dim(float4, int, ints, int, uint8, int, int) __asm("llvm.amdgcn.image.store.mip." #dim \
+    ".v4f32.i32");
 #define __WAVESIM_2(T) T, T
 #define __WAVESIM_3(T) T, T, T
 #define __WAVESIM_COMMA ,
@@ -27,11 +30,16 @@ __WAVESIM_OPS(1darray, __WAVESIM_2(float), __WAVESIM_2(int))
 __WAVESIM_OPS(2d, __WAVESIM_2(float), __WAVESIM_2(int))
 __WAVESIM_OPS(2darray, __WAVESIM_3(float), __WAVESIM_3(int))
 __WAVESIM_OPS(3d, __WAVESIM_3(float), __WAVESIM_3(int))
-float4 __wavesim_gradient_1d(int, float, float, float, uint8, uint4, bool, int, int) __asm("llvm.amdgcn.image.sample.d.1d.v4f32.f32.f32");
-float4 __wavesim_gradient_1darray(int, float, float, float, float, uint8, uint4, bool, int, int) __asm("llvm.amdgcn.image.sample.d.1darray.v4f32.f32.f32");
-float4 __wavesim_gradient_2d(int, float, float, float, float, float, float, uint8, uint4, bool, int, int) __asm("llvm.amdgcn.image.sample.d.2d.v4f32.f32.f32");
-float4 __wavesim_gradient_2darray(int, float, float, float, float, float, float, float, uint8, uint4, bool, int, int) __asm("llvm.amdgcn.image.sample.d.2darray.v4f32.f32.f32");
-float4 __wavesim_gradient_3d(int, float, float, float, float, float, float, float, float, float, uint8, uint4, bool, int, int) __asm("llvm.amdgcn.image.sample.d.3d.v4f32.f32.f32");
+float4 __wavesim_gradient_1d(int, float, float, float, uint8, uint4, bool, int, int)
+    __asm("llvm.amdgcn.image.sample.d.1d.v4f32.f32.f32");
+float4 __wavesim_gradient_1darray(int, float, float, float, float, uint8, uint4, bool, int, int)
+    __asm("llvm.amdgcn.image.sample.d.1darray.v4f32.f32.f32");
+float4 __wavesim_gradient_2d(int, float, float, float, float, float, float, uint8, uint4, bool, int, int)
+    __asm("llvm.amdgcn.image.sample.d.2d.v4f32.f32.f32");
+float4 __wavesim_gradient_2darray(int, float, float, float, float, float, float, float, uint8, uint4, bool, int, int)
+    __asm("llvm.amdgcn.image.sample.d.2darray.v4f32.f32.f32");
+float4 __wavesim_gradient_3d(int, float, float, float, float, float, float, float, float, float, uint8, uint4, bool,
+    int, int) __asm("llvm.amdgcn.image.sample.d.3d.v4f32.f32.f32");
 float4 __wavesim_load_buffer(uint4, int, int, int, int) __asm("llvm.amdgcn.struct.buffer.load.format.v4f32");
 void __wavesim_store_buffer(float4, uint4, int, int, int, int) __asm("llvm.amdgcn.struct.buffer.store.format.v4f32");
 
@@ -43,8 +51,10 @@ __WAVESIM_FN int __wavesim_levels(__wavesim_words t) { return t[11]; }
 // The low bytes of OpenCL's numbers, by those of HSA.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wstatic-in-inline"
-static __constant uchar __wavesim_types[16] = {0xd0, 0xd1, 0xd2, 0xd3, 0xdf, 0xd5, 0xd4, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xdb, 0xdc, 0xdd, 0xde};
-static __constant uchar __wavesim_orders[20] = {0xb1, 0xb0, 0xba, 0xb2, 0xbb, 0xb3, 0xb4, 0xbc, 0xb5, 0xb6, 0xb7, 0xc3, 0xbf, 0xc0, 0xc1, 0xc2, 0xb8, 0xb9, 0xbd, 0xbe};
+static __constant uchar __wavesim_types[16] = {0xd0, 0xd1, 0xd2, 0xd3, 0xdf, 0xd5, 0xd4, 0xd6, 0xd7, 0xd8, 0xd9, 0xda,
+    0xdb, 0xdc, 0xdd, 0xde};
+static __constant uchar __wavesim_orders[20] = {0xb1, 0xb0, 0xba, 0xb2, 0xbb, 0xb3, 0xb4, 0xbc, 0xb5, 0xb6, 0xb7, 0xc3,
+    0xbf, 0xc0, 0xc1, 0xc2, 0xb8, 0xb9, 0xbd, 0xbe};
 __WAVESIM_FN int __wavesim_channel_type(__wavesim_words t) { return 0x1000 | __wavesim_types[t[8] & 15]; }
 __WAVESIM_FN int __wavesim_channel_order(__wavesim_words t) { return 0x1000 | __wavesim_orders[t[9] < 20 ? t[9] : 0]; }
 
@@ -114,20 +124,32 @@ __WAVESIM_FN half4 __wavesim_half(float4 v) { return (half4)((half)v.x, (half)v.
 __WAVESIM_FN float4 __wavesim_float(half4 v) { return (float4)(v.x, v.y, v.z, v.w); }
 
 #define __WAVESIM_READS(image, dim, F, I, G) \
-  __WAVESIM_FN float4 read_imagef(read_only image i, sampler_t s, F c) { return __wavesim_sampled_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c); } \
-  __WAVESIM_FN float4 read_imagef(read_only image i, sampler_t s, I c) { return __wavesim_sampled_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c); } \
+  __WAVESIM_FN float4 read_imagef(read_only image i, sampler_t s, F c) { return \
+    __wavesim_sampled_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c); } \
+  __WAVESIM_FN float4 read_imagef(read_only image i, sampler_t s, I c) { return \
+    __wavesim_sampled_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c); } \
   __WAVESIM_FN half4 read_imageh(read_only image i, sampler_t s, F c) { return __wavesim_half(read_imagef(i, s, c)); } \
   __WAVESIM_FN half4 read_imageh(read_only image i, sampler_t s, I c) { return __wavesim_half(read_imagef(i, s, c)); } \
-  __WAVESIM_FN int4 read_imagei(read_only image i, sampler_t s, F c) { return __builtin_astype(read_imagef(i, s, c), int4); } \
-  __WAVESIM_FN int4 read_imagei(read_only image i, sampler_t s, I c) { return __builtin_astype(read_imagef(i, s, c), int4); } \
-  __WAVESIM_FN uint4 read_imageui(read_only image i, sampler_t s, F c) { return __builtin_astype(read_imagef(i, s, c), uint4); } \
-  __WAVESIM_FN uint4 read_imageui(read_only image i, sampler_t s, I c) { return __builtin_astype(read_imagef(i, s, c), uint4); } \
-  __WAVESIM_FN float4 read_imagef(read_only image i, sampler_t s, F c, float level) { return __wavesim_leveled_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c, level); } \
-  __WAVESIM_FN int4 read_imagei(read_only image i, sampler_t s, F c, float level) { return __builtin_astype(read_imagef(i, s, c, level), int4); } \
-  __WAVESIM_FN uint4 read_imageui(read_only image i, sampler_t s, F c, float level) { return __builtin_astype(read_imagef(i, s, c, level), uint4); } \
-  __WAVESIM_FN float4 read_imagef(read_only image i, sampler_t s, F c, G x, G y) { return __wavesim_graded_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c, x, y); } \
-  __WAVESIM_FN int4 read_imagei(read_only image i, sampler_t s, F c, G x, G y) { return __builtin_astype(read_imagef(i, s, c, x, y), int4); } \
-  __WAVESIM_FN uint4 read_imageui(read_only image i, sampler_t s, F c, G x, G y) { return __builtin_astype(read_imagef(i, s, c, x, y), uint4); }
+  __WAVESIM_FN int4 read_imagei(read_only image i, sampler_t s, F c) { return __builtin_astype(read_imagef(i, s, c), \
+    int4); } \
+  __WAVESIM_FN int4 read_imagei(read_only image i, sampler_t s, I c) { return __builtin_astype(read_imagef(i, s, c), \
+    int4); } \
+  __WAVESIM_FN uint4 read_imageui(read_only image i, sampler_t s, F c) { return __builtin_astype(read_imagef(i, s, c), \
+    uint4); } \
+  __WAVESIM_FN uint4 read_imageui(read_only image i, sampler_t s, I c) { return __builtin_astype(read_imagef(i, s, c), \
+    uint4); } \
+  __WAVESIM_FN float4 read_imagef(read_only image i, sampler_t s, F c, float level) { return \
+    __wavesim_leveled_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c, level); } \
+  __WAVESIM_FN int4 read_imagei(read_only image i, sampler_t s, F c, float level) { return \
+    __builtin_astype(read_imagef(i, s, c, level), int4); } \
+  __WAVESIM_FN uint4 read_imageui(read_only image i, sampler_t s, F c, float level) { return \
+    __builtin_astype(read_imagef(i, s, c, level), uint4); } \
+  __WAVESIM_FN float4 read_imagef(read_only image i, sampler_t s, F c, G x, G y) { return \
+    __wavesim_graded_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c, x, y); } \
+  __WAVESIM_FN int4 read_imagei(read_only image i, sampler_t s, F c, G x, G y) { return __builtin_astype(read_imagef(i, \
+    s, c, x, y), int4); } \
+  __WAVESIM_FN uint4 read_imageui(read_only image i, sampler_t s, F c, G x, G y) { return \
+    __builtin_astype(read_imagef(i, s, c, x, y), uint4); }
 __WAVESIM_READS(image1d_t, 1d, float, int, float)
 __WAVESIM_READS(image1d_array_t, 1darray, float2, int2, float)
 __WAVESIM_READS(image2d_t, 2d, float2, int2, float2)
@@ -145,9 +167,12 @@ __WAVESIM_READS(image3d_t, 3d, float4, int4, float4)
   __WAVESIM_FN void write_imagei(access image i, I c, int4 v) { write_imagef(i, c, __builtin_astype(v, float4)); } \
   __WAVESIM_FN void write_imageui(access image i, I c, uint4 v) { write_imagef(i, c, __builtin_astype(v, float4)); }
 #define __WAVESIM_LEVEL_STORES(access, image, dim, I) \
-  __WAVESIM_FN void write_imagef(access image i, I c, int level, float4 v) { __wavesim_stored_##dim(__WAVESIM_WORDS(i), c, level, v); } \
-  __WAVESIM_FN void write_imagei(access image i, I c, int level, int4 v) { write_imagef(i, c, level, __builtin_astype(v, float4)); } \
-  __WAVESIM_FN void write_imageui(access image i, I c, int level, uint4 v) { write_imagef(i, c, level, __builtin_astype(v, float4)); }
+  __WAVESIM_FN void write_imagef(access image i, I c, int level, float4 v) { __wavesim_stored_##dim(__WAVESIM_WORDS(i), \
+    c, level, v); } \
+  __WAVESIM_FN void write_imagei(access image i, I c, int level, int4 v) { write_imagef(i, c, level, \
+    __builtin_astype(v, float4)); } \
+  __WAVESIM_FN void write_imageui(access image i, I c, int level, uint4 v) { write_imagef(i, c, level, \
+    __builtin_astype(v, float4)); }
 #define __WAVESIM_QUERIES(access, image) \
   __WAVESIM_FN int get_image_width(access image i) { return __wavesim_width(__WAVESIM_WORDS(i)); } \
   __WAVESIM_FN int get_image_channel_data_type(access image i) { return __wavesim_channel_type(__WAVESIM_WORDS(i)); } \
@@ -165,12 +190,15 @@ __WAVESIM_READS(image3d_t, 3d, float4, int4, float4)
   __WAVESIM_QUERIES(access, image1d_buffer_t) \
   __WAVESIM_QUERIES(access, image1d_array_t) __WAVESIM_ARRAY(access, image1d_array_t) \
   __WAVESIM_QUERIES(access, image2d_t) __WAVESIM_DIM2(access, image2d_t) \
-  __WAVESIM_QUERIES(access, image2d_array_t) __WAVESIM_DIM2(access, image2d_array_t) __WAVESIM_ARRAY(access, image2d_array_t) \
+  __WAVESIM_QUERIES(access, image2d_array_t) __WAVESIM_DIM2(access, image2d_array_t) __WAVESIM_ARRAY(access, \
+    image2d_array_t) \
   __WAVESIM_QUERIES(access, image2d_depth_t) __WAVESIM_DIM2(access, image2d_depth_t) \
-  __WAVESIM_QUERIES(access, image2d_array_depth_t) __WAVESIM_DIM2(access, image2d_array_depth_t) __WAVESIM_ARRAY(access, image2d_array_depth_t) \
+  __WAVESIM_QUERIES(access, image2d_array_depth_t) __WAVESIM_DIM2(access, image2d_array_depth_t) \
+    __WAVESIM_ARRAY(access, image2d_array_depth_t) \
   __WAVESIM_QUERIES(access, image3d_t) __WAVESIM_HEIGHT(access, image3d_t) \
   __WAVESIM_FN int get_image_depth(access image3d_t i) { return __wavesim_depth(__WAVESIM_WORDS(i)); } \
-  __WAVESIM_FN int4 get_image_dim(access image3d_t i) { return (int4)(get_image_width(i), get_image_height(i), get_image_depth(i), 0); } \
+  __WAVESIM_FN int4 get_image_dim(access image3d_t i) { return (int4)(get_image_width(i), get_image_height(i), \
+    get_image_depth(i), 0); } \
   __WAVESIM_LEVELS(access, image1d_t) __WAVESIM_LEVELS(access, image1d_array_t) __WAVESIM_LEVELS(access, image2d_t) \
   __WAVESIM_LEVELS(access, image2d_array_t) __WAVESIM_LEVELS(access, image3d_t)
 #define __WAVESIM_ALL_LOADS(access) \
@@ -181,7 +209,8 @@ __WAVESIM_READS(image3d_t, 3d, float4, int4, float4)
   __WAVESIM_LOADS(access, image2d_array_t, 2darray, int4) \
   __WAVESIM_LOADS(access, image3d_t, 3d, int4) \
   __WAVESIM_FN float read_imagef(access image2d_depth_t i, int2 c) { return __wavesim_loaded_2d(__WAVESIM_WORDS(i), c).x; } \
-  __WAVESIM_FN float read_imagef(access image2d_array_depth_t i, int4 c) { return __wavesim_loaded_2darray(__WAVESIM_WORDS(i), c).x; }
+  __WAVESIM_FN float read_imagef(access image2d_array_depth_t i, int4 c) { return \
+    __wavesim_loaded_2darray(__WAVESIM_WORDS(i), c).x; }
 #define __WAVESIM_ALL_STORES(access) \
   __WAVESIM_STORES(access, image1d_t, 1d, int) \
   __WAVESIM_STORES(access, image1d_buffer_t, buffer, int) \
@@ -194,11 +223,15 @@ __WAVESIM_READS(image3d_t, 3d, float4, int4, float4)
   __WAVESIM_LEVEL_STORES(access, image2d_t, 2d, int2) \
   __WAVESIM_LEVEL_STORES(access, image2d_array_t, 2darray, int4) \
   __WAVESIM_LEVEL_STORES(access, image3d_t, 3d, int4) \
-  __WAVESIM_FN void write_imagef(access image2d_depth_t i, int2 c, float v) { __wavesim_stored_2d(__WAVESIM_WORDS(i), c, (float4)(v)); } \
-  __WAVESIM_FN void write_imagef(access image2d_array_depth_t i, int4 c, float v) { __wavesim_stored_2darray(__WAVESIM_WORDS(i), c, (float4)(v)); }
+  __WAVESIM_FN void write_imagef(access image2d_depth_t i, int2 c, float v) { __wavesim_stored_2d(__WAVESIM_WORDS(i), \
+    c, (float4)(v)); } \
+  __WAVESIM_FN void write_imagef(access image2d_array_depth_t i, int4 c, float v) { \
+    __wavesim_stored_2darray(__WAVESIM_WORDS(i), c, (float4)(v)); }
 #define __WAVESIM_DEPTH_READS(image, dim, F, I) \
-  __WAVESIM_FN float read_imagef(read_only image i, sampler_t s, F c) { return __wavesim_sampled_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c).x; } \
-  __WAVESIM_FN float read_imagef(read_only image i, sampler_t s, I c) { return __wavesim_sampled_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c).x; }
+  __WAVESIM_FN float read_imagef(read_only image i, sampler_t s, F c) { return \
+    __wavesim_sampled_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c).x; } \
+  __WAVESIM_FN float read_imagef(read_only image i, sampler_t s, I c) { return \
+    __wavesim_sampled_##dim(__WAVESIM_WORDS(i), __WAVESIM_WORDS(s), c).x; }
 __WAVESIM_DEPTH_READS(image2d_depth_t, 2d, float2, int2)
 __WAVESIM_DEPTH_READS(image2d_array_depth_t, 2darray, float4, int4)
 __WAVESIM_ALL_QUERIES(read_only)
@@ -212,14 +245,17 @@ __WAVESIM_ALL_STORES(read_write)
 #endif
 
 // Samplers in the source, which clang passes as numbers: bit 0 normalised coordinates, bits 3 to 1 the addressing mode
-// (none, to the edge, to the border, repeat, mirrored), bit 5 linear filters.
+// (none, to the edge, to the border, repeat, mirrored), bit 5 linear filters. The level of detail is the nearest one.
 #define __WAVESIM_LITERAL(wrap, unnormalized, linear) \
-  wrap * 73 | unnormalized << 15 | 1 << 28, 0xfff000, linear * 0x500000, 0
+  wrap * 73 | unnormalized << 15 | 1 << 28, 0xfff000, linear * 0x500000 | 1 << 26, 0
 #define __WAVESIM_LITERALS(linear) \
-  __WAVESIM_LITERAL(2, 1, linear), __WAVESIM_LITERAL(2, 0, linear), __WAVESIM_LITERAL(2, 1, linear), __WAVESIM_LITERAL(2, 0, linear), \
-  __WAVESIM_LITERAL(6, 1, linear), __WAVESIM_LITERAL(6, 0, linear), __WAVESIM_LITERAL(0, 1, linear), __WAVESIM_LITERAL(0, 0, linear), \
+  __WAVESIM_LITERAL(2, 1, linear), __WAVESIM_LITERAL(2, 0, linear), __WAVESIM_LITERAL(2, 1, linear), \
+    __WAVESIM_LITERAL(2, 0, linear), \
+  __WAVESIM_LITERAL(6, 1, linear), __WAVESIM_LITERAL(6, 0, linear), __WAVESIM_LITERAL(0, 1, linear), \
+    __WAVESIM_LITERAL(0, 0, linear), \
   __WAVESIM_LITERAL(1, 1, linear), __WAVESIM_LITERAL(1, 0, linear)
-static __constant uint __wavesim_samplers[80] __attribute__((aligned(16))) = { __WAVESIM_LITERALS(0u), __WAVESIM_LITERALS(1u) };
+static __constant uint __wavesim_samplers[80] __attribute__((aligned(16))) = { __WAVESIM_LITERALS(0u),
+    __WAVESIM_LITERALS(1u) };
 inline __attribute__((always_inline)) __wavesim_words __translate_sampler_initializer(int value) {
   return __wavesim_samplers + 4 * ((value & 15) + (value & 32 ? 10 : 0));
 }

@@ -31,6 +31,10 @@ static const char *source =
     "  out[1] = read_imagef(a, nearest, (float2)(-0.125f, 1.125f));\n"
     "  out[2] = read_imagef(a, s, (float2)(-5.0f, 0.0f));\n"
     "}\n"
+    "kernel void levels(read_only image2d_t a, global float *out) {\n"
+    "  for (int k = 0; k < 3; k++) out[k] = read_imagef(a, nearest, (float2)(0.5f), (float)k).x;\n"
+    "  out[3] = get_image_num_mip_levels(a);\n"
+    "}\n"
     "kernel void increment(read_write image2d_t a) {\n"
     "  int2 c = (int2)(X, Y);\n"
     "  write_imageui(a, c, read_imageui(a, c) + 1u);\n"
@@ -177,6 +181,35 @@ int main(void) {
   CHECK(clEnqueueReadBuffer(queue, asked[3], CL_TRUE, 0, sizeof samples, samples, 0, NULL, NULL));
   printf("linear %g %g, repeated %g %g, border %g %g\n", samples[0][0] * 255, samples[0][3] * 255, samples[1][0] * 255,
          samples[1][3] * 255, samples[2][0], samples[2][3]);
+
+  /* Levels of detail, and an image whose rows are in a buffer. */
+  cl_image_format real = {CL_R, CL_FLOAT};
+  cl_image_desc pyramid = {CL_MEM_OBJECT_IMAGE2D, 4, 4};
+  pyramid.num_mip_levels = 3;
+  cl_mem deep = image(CL_MEM_READ_ONLY, real, pyramid, NULL);
+  float values[16];
+  for (size_t level = 0; level < 3; level++) {
+    for (int n = 0; n < 16; n++) values[n] = 10 * (level + 1);
+    size_t at[3] = {0, 0, level}, extent[3] = {4 >> level, 4 >> level, 1};
+    CHECK(clEnqueueWriteImage(queue, deep, CL_TRUE, at, extent, 0, 0, values, 0, NULL, NULL));
+  }
+  cl_kernel levels = clCreateKernel(program, "levels", &status);
+  CHECK(clSetKernelArg(levels, 0, sizeof(cl_mem), &deep));
+  CHECK(clSetKernelArg(levels, 1, sizeof(cl_mem), &asked[3]));
+  CHECK(clEnqueueNDRangeKernel(queue, levels, 1, NULL, &one, NULL, 0, NULL, NULL));
+  CHECK(clEnqueueReadBuffer(queue, asked[3], CL_TRUE, 0, 16, values, 0, NULL, NULL));
+  printf("levels %g %g %g of %g\n", values[0], values[1], values[2], values[3]);
+  cl_uint rows[2][256];
+  for (int n = 0; n < 512; n++) rows[n / 256][n % 256] = n;
+  cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof rows, rows, &status);
+  cl_image_desc inside = {CL_MEM_OBJECT_IMAGE2D, 4, 2, 0, 0, sizeof rows[0]};
+  inside.mem_object = buffer;
+  cl_mem in_buffer = image(0, uints, inside, NULL);
+  cl_kernel add = clCreateKernel(program, "increment", &status);
+  CHECK(clSetKernelArg(add, 0, sizeof(cl_mem), &in_buffer));
+  CHECK(clEnqueueNDRangeKernel(queue, add, 2, NULL, size, NULL, 0, NULL, NULL));
+  CHECK(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof rows, rows, 0, NULL, NULL));
+  printf("in buffer %u %u %u %u\n", rows[0][3], rows[0][4], rows[1][3], rows[1][4]);
 
   /* Fills, copies of regions, copies from and to buffers, maps, memory of the program, reads and writes in one kernel. */
   cl_uint host[2][8] = {{0}}, read[2][4], color[4] = {7, 0, 0, 0};
