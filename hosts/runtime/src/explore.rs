@@ -1,11 +1,13 @@
-//! `WAVESIM_EXPLORE`: runs a kernel in random orders of its waves before its launch, and reports results that depend on the
-//! order.
+//! `WAVESIM_EXPLORE`: runs a kernel in random orders of its waves, with random delays of its memory operations, before its
+//! launch, and reports results that depend on them.
 
 use crate::launch::RunOptions;
 use crate::{Error, exit, message};
 use std::ops::Range;
+use wavesim::delayed::{DelayedMemory, Delays};
 use wavesim::explore::cause;
-use wavesim::explore::choice::{Follow, Segment, run as run_schedule, segments_of};
+use wavesim::explore::choice::{Follow, Schedule, run as run_schedule};
+use wavesim::explore::delay::{self, Delay};
 use wavesim::explore::machine::{End, Machine};
 use wavesim::explore::minimise::minimise;
 use wavesim::explore::outcome::Outcome;
@@ -14,6 +16,7 @@ use wavesim::fault::FaultKind;
 use wavesim::loader::compare::Tolerance;
 use wavesim::loader::prepared::Prepared;
 use wavesim::sched::dispatch::{Dispatch, DispatchError};
+use wavesim::sched::poison::Poison;
 
 /// Memory that is copied, at most.
 const MOST_BYTES: u64 = 1 << 30;
@@ -21,6 +24,8 @@ const MOST_BYTES: u64 = 1 << 30;
 const DEPTH: u32 = 3;
 /// Runs of the minimisation, at most.
 const BUDGET: u64 = 200;
+/// Late operations that are described, at most.
+const SHOWN: usize = 3;
 /// Steps after which waves take turns, at least.
 const LIMIT: u64 = 10_000;
 /// Differences of floats that sums by atomics may have.
@@ -43,8 +48,13 @@ pub(crate) fn run(
         message::report(&format!("{kernel}: not explored, as it can access {} MiB of memory", bytes >> 20));
         return Ok(());
     }
+    // Machines without counters of outstanding operations have no delayed memory.
+    let wave_size = prepared.shape.wave_size;
+    let model = DelayedMemory::new(&prepared.program, wave_size, Delays::Demanded).ok();
     let mut dispatch = prepared.dispatch(options.max_instructions);
     dispatch.cancel = options.cancel;
+    dispatch.delayed = model.as_ref();
+    dispatch.poison = model.as_ref().map(|_| Poison(1));
     if let Some(text) = find(prepared, &dispatch, runs, writable)? {
         message::report(&format!("{kernel}: {text}"));
         exit::record_failure();
@@ -68,15 +78,20 @@ fn find(
     let mut found = None;
     for seed in 0..runs {
         let mut pct = Pct::new(seed, machine.threads(), first.steps, DEPTH);
+        if machine.has_delays() {
+            pct = pct.with_delays();
+        }
         let Some(end) = run_schedule(&mut machine, &mut pct, limit).end else { continue };
         if matches!(&end, End::Fault(fault) if fault.kind == FaultKind::Interrupted) {
             break;
         }
         let outcome = Outcome::read(prepared, end);
         if let Some(difference) = expected.difference(&outcome, TOLERANCE) {
-            let cause = explain(&mut machine, &segments_of(pct.threads), &expected, limit);
+            let schedule = Schedule::of(&machine, pct.threads);
+            let cause = explain(&mut machine, &schedule, &expected, limit);
             found = Some(format!(
-                "the result depends on the order of waves, as in schedule {} of {runs}:\n{difference}{cause}",
+                "the result depends on the order of waves, or on delays of memory operations, as in schedule \
+                 {} of {runs}:\n{difference}{cause}",
                 seed + 1
             ));
             break;
@@ -86,14 +101,20 @@ fn find(
     Ok(found)
 }
 
-/// Describes the accesses whose order makes the difference.
-fn explain(machine: &mut Machine<'_>, schedule: &[Segment], expected: &Outcome, limit: u64) -> String {
+/// Describes the accesses whose order makes the difference, and the operations that are late.
+fn explain(machine: &mut Machine<'_>, schedule: &Schedule, expected: &Outcome, limit: u64) -> String {
     let wrong = |outcome: &Outcome| expected.difference(outcome, TOLERANCE).is_some();
     let Some(found) = minimise(machine, schedule, limit, BUDGET, &wrong, &|| false) else {
         return String::new();
     };
+    let mut out = String::new();
+    for Delay { operation, why } in delay::describe(machine, &found).iter().take(SHOWN) {
+        out += &format!("\nlate: {operation}");
+        why.iter().take(1).for_each(|line| out += &format!("\n  {line}"));
+    }
     let pairs = cause::of_difference(machine, &found, limit, &wrong);
-    pairs.iter().take(1).map(|pair| format!("\n{}", cause::describe(machine, pair))).collect()
+    out.extend(pairs.iter().take(1).map(|pair| format!("\n{}", cause::describe(machine, pair))));
+    out
 }
 
 #[cfg(test)]

@@ -96,8 +96,21 @@ pub fn serve(host: &dyn Host) {
                     let (schedule, order) = (launch.schedule, launch.order);
                     let mut dispatch =
                         Dispatch { schedule, order, ..prepared.dispatch(launch.max_instructions) };
+                    let model = match launch
+                        .recorded
+                        .as_ref()
+                        .map(|recorded| recorded.model(&prepared.program, prepared.shape.wave_size))
+                    {
+                        Some(Err(e)) => {
+                            sender.respond(&request, Err(e.to_string()));
+                            continue;
+                        }
+                        Some(Ok(model)) => model,
+                        None => None,
+                    };
                     if let Some(recorded) = launch.recorded {
                         dispatch.follow(recorded);
+                        dispatch.delayed = model.as_ref();
                     }
                     let timeline = match Timeline::new(prepared, &dispatch) {
                         Ok(timeline) => timeline,

@@ -156,6 +156,8 @@ pub(super) struct StopObserver<'o> {
     pub pages: &'o mut Pages,
     /// Receives the accesses of the last instruction that had any, if they are to be recorded.
     pub accesses: Option<&'o mut Vec<Access>>,
+    /// They are those of delayed operations, to which those of the instruction are added.
+    pub performed: bool,
 }
 
 impl StopObserver<'_> {
@@ -192,13 +194,18 @@ impl Observer for StopObserver<'_> {
     }
 
     fn after(&mut self, _step: &Step<'_>, done: &Done<'_>) {
-        if let Some(accesses) = &mut self.accesses {
+        let performed = std::mem::take(&mut self.performed);
+        if let Some(accesses) = self.accesses.as_mut().filter(|_| !performed) {
             accesses.clear();
         }
         self.accessed_memory(done.accesses);
     }
 
     fn performed(&mut self, _step: &Step<'_>, done: &Done<'_>) {
+        let performed = std::mem::replace(&mut self.performed, true);
+        if let Some(accesses) = self.accesses.as_mut().filter(|_| !performed) {
+            accesses.clear();
+        }
         self.accessed_memory(done.accesses);
     }
 

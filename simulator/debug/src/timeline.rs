@@ -137,6 +137,7 @@ impl<'a> Timeline<'a> {
         host: Vec<Range<u64>>,
     ) -> Result<Timeline<'a>, DispatchError> {
         dispatch.check()?;
+        dispatch.check_recorded()?;
         let mut group = RunningGroup::new(dispatch, &prepared.memory);
         if dispatch.workgroups() > 0 {
             group.start(0);
@@ -374,6 +375,7 @@ impl<'a> Timeline<'a> {
             keeps_going,
             pages: &mut pages,
             accesses: kept,
+            performed: false,
         };
         let outcome = self.advance(wave, n, &mut observer);
         self.pages = pages;
@@ -404,9 +406,15 @@ impl<'a> Timeline<'a> {
             let any = (0..self.waves()).any(|at| self.can_run(at));
             return if any { Outcome::Blocked } else { Outcome::Finished };
         }
+        if let Err(fault) = self.act(observer) {
+            self.fault = Some(fault.clone());
+            return Outcome::Fault(fault);
+        }
         let replay = self.is_replay();
-        let n =
-            n.min(self.dispatch.max_instructions.saturating_sub(self.time)).min(self.steps_until_switch());
+        let n = n
+            .min(self.dispatch.max_instructions.saturating_sub(self.time))
+            .min(self.steps_until_switch())
+            .min(self.steps_until_action());
         if n == 0 {
             return Outcome::Limit;
         }

@@ -1,5 +1,6 @@
 //! The accesses whose order makes the difference between two runs.
 
+use crate::choice::Schedule;
 use crate::footprint::{Range, Space};
 use crate::machine::{Event, Machine, Thread};
 use crate::minimise::{Found, follow};
@@ -70,9 +71,11 @@ pub fn of_difference(
     wrong: &dyn Fn(&Outcome) -> bool,
 ) -> Vec<Reversed> {
     // Without the last switches, the outcome is the expected one.
-    let count = found.segments.len();
+    let Schedule { segments, late } = &found.schedule;
+    let count = segments.len();
     let right = (0..count).rev().take(MOST_ATTEMPTS).find_map(|kept| {
-        follow(machine, &found.segments[..kept], limit).filter(|other| !wrong(&other.outcome))
+        let schedule = Schedule { segments: segments[..kept].to_vec(), late: late.clone() };
+        follow(machine, &schedule, limit).filter(|other| !wrong(&other.outcome))
     });
     let Some(right) = right else { return Vec::new() };
     let mut pairs = reversed(&found.events, &right.events);
@@ -108,6 +111,7 @@ pub fn describe_range(prepared: &Prepared, range: Range) -> String {
         Space::Lds(_) => format!("{count} at LDS offset 0x{:x}", range.start),
         Space::Barriers(_) => "the state of a barrier".to_string(),
         Space::Messages => "messages".to_string(),
+        Space::Registers(_) => "registers".to_string(),
     }
 }
 
@@ -117,12 +121,13 @@ pub fn describe_step(machine: &Machine<'_>, event: &Event) -> String {
     let name = machine.name(event.thread);
     match event.index {
         Some(index) => {
+            let late = if machine.is_operation(event.thread) { ", late," } else { "" };
             let does = match (event.footprint.loads.is_empty(), event.footprint.stores.is_empty()) {
                 (false, true) => "loads",
                 (true, false) => "stores",
                 _ => "accesses",
             };
-            format!("{name} {does} at {}: {}", program.place(program.pcs[index]), program.text(index))
+            format!("{name} {does}{late} at {}: {}", program.place(program.pcs[index]), program.text(index))
         }
         None => name,
     }

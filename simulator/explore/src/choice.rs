@@ -1,6 +1,8 @@
 //! Who decides which wave runs next, and runs in the order of such decisions.
 
-use crate::machine::{End, Event, Machine, Thread};
+use crate::machine::{End, Event, IsLate, Machine, Thread};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Decides which wave takes the next step.
 pub trait Chooser {
@@ -9,6 +11,11 @@ pub trait Chooser {
 
     /// Receives each step after it was taken.
     fn executed(&mut self, _event: &Event) {}
+
+    /// Returns which memory operations are delayed; none without. Called before the run.
+    fn is_late(&self) -> Option<IsLate> {
+        None
+    }
 }
 
 /// A run and its end.
@@ -23,6 +30,7 @@ pub struct Run {
 /// Runs a launch from its start. After `limit` steps, waves take turns, so that those that wait for each other finish; if
 /// the launch has not ended after as many steps again, it is a livelock.
 pub fn run(machine: &mut Machine<'_>, chooser: &mut dyn Chooser, limit: u64) -> Run {
+    machine.set_late(chooser.is_late());
     machine.restart();
     let mut enabled = Vec::new();
     let (mut steps, mut last) = (0, 0);
@@ -62,11 +70,40 @@ pub struct Segment {
     pub steps: u64,
 }
 
+/// What is chosen in a run: the order of steps, and the operations that are delayed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// Steps of waves and of delayed operations.
+    pub segments: Vec<Segment>,
+    /// The operations that are delayed.
+    pub late: BTreeSet<Thread>,
+}
+
+impl Schedule {
+    /// Returns the schedule of a run of the machine that has just ended, which took these steps.
+    pub fn of(machine: &Machine<'_>, threads: impl IntoIterator<Item = Thread>) -> Schedule {
+        let segments = segments_of(threads);
+        let done = segments.iter().map(|segment| segment.thread);
+        let late = done.filter(|thread| machine.is_operation(*thread)).chain(machine.late()).collect();
+        Schedule { segments, late }
+    }
+
+    /// Returns the schedule in which an operation is not delayed.
+    #[must_use]
+    pub fn without(&self, operations: &[Thread]) -> Schedule {
+        let mut out = self.clone();
+        out.segments.retain(|segment| !operations.contains(&segment.thread));
+        out.late.retain(|thread| !operations.contains(thread));
+        out
+    }
+}
+
 /// Follows a list of segments: each until its end, or until its wave cannot go on. After the last one, a wave runs until
-/// it cannot, and then the first one that can.
+/// it cannot, then the delayed operations for which it waits, and then the first wave that can.
 #[derive(Debug, Clone, Default)]
 pub struct Follow {
     segments: Vec<Segment>,
+    late: Arc<BTreeSet<Thread>>,
     index: usize,
     taken: u64,
     last: Option<Thread>,
@@ -77,14 +114,19 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// Creates the chooser.
+    /// Creates the chooser of a schedule without delays.
     pub fn new(segments: &[Segment]) -> Follow {
         Follow { segments: segments.to_vec(), ..Follow::default() }
+    }
+
+    /// Creates the chooser of a schedule.
+    pub fn schedule(schedule: &Schedule) -> Follow {
+        Follow { late: Arc::new(schedule.late.clone()), ..Follow::new(&schedule.segments) }
     }
 }
 
 impl Chooser for Follow {
-    fn choose(&mut self, _machine: &Machine<'_>, enabled: &[Thread]) -> Option<Thread> {
+    fn choose(&mut self, machine: &Machine<'_>, enabled: &[Thread]) -> Option<Thread> {
         let mut chosen = None;
         while let Some(segment) = self.segments.get(self.index) {
             if self.taken < segment.steps && enabled.binary_search(&segment.thread).is_ok() {
@@ -94,8 +136,17 @@ impl Chooser for Follow {
             }
             (self.index, self.taken) = (self.index + 1, 0);
         }
+        if chosen.is_some_and(|thread| machine.is_operation(thread)) {
+            return chosen;
+        }
         let stays = self.last.filter(|last| enabled.binary_search(last).is_ok());
-        let next = chosen.or(stays).or(enabled.first().copied());
+        let own =
+            |thread: &&Thread| machine.is_operation(**thread) && Some(machine.wave_of(**thread)) == self.last;
+        let demanded = || enabled.iter().find(own).copied();
+        let next = chosen.or(stays).or_else(demanded).or(enabled.first().copied());
+        if next.is_some_and(|thread| machine.is_operation(thread)) {
+            return next;
+        }
         self.preemptions += usize::from(stays.is_some() && stays != next);
         self.last = next;
         next
@@ -103,6 +154,11 @@ impl Chooser for Follow {
 
     fn executed(&mut self, event: &Event) {
         self.events.push(event.clone());
+    }
+
+    fn is_late(&self) -> Option<IsLate> {
+        let late = self.late.clone();
+        (!late.is_empty()).then(|| Arc::new(move |thread: Thread, _: usize| late.contains(&thread)) as IsLate)
     }
 }
 

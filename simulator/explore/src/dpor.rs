@@ -4,20 +4,26 @@
 //! Two executions are equivalent if one becomes the other by exchanging neighbouring steps of different waves that do not
 //! conflict. The search runs one execution to its end, finds the pairs of conflicting steps that could have come in the
 //! other order, and runs the launch again with a choice that reverses one of them.
+//!
+//! With delayed memory, every operation is a thread of two steps: its access, and the return of its results. They happen
+//! after its issue, and before what the wave does after the wait that demands it.
 
 use crate::choice::Run;
 use crate::footprint::Footprint;
-use crate::machine::{Completion, End, Event, Machine, Thread};
+use crate::machine::{Completion, End, Event, IsLate, Machine, Thread};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
-/// By wave: the number of its steps that happen before something.
+/// By [slot](Clocks::slot) of a wave or of a delayed operation: the number of its steps that happen before something.
 type Clock = Vec<u32>;
 
 /// A step of the present execution, and the choices before it.
 struct Node {
-    /// The wave that was chosen.
+    /// The wave, or the operation, that was chosen.
     thread: Thread,
+    /// Its slot in clocks.
+    slot: usize,
     /// What its step accesses.
     footprint: Rc<Footprint>,
     /// The waves that could have been chosen.
@@ -66,7 +72,10 @@ pub struct Search {
 
 /// What remains of the state of clocks while an execution runs.
 struct Clocks {
+    /// By slot: the steps that happen before the next one.
     threads: Vec<Clock>,
+    /// The slots of delayed operations; those of waves are their numbers.
+    slots: HashMap<Thread, usize>,
     /// What happens before the completion of a barrier: its signals.
     arrivals: HashMap<(u64, u8), Clock>,
     completions: HashMap<Completion, Clock>,
@@ -102,6 +111,7 @@ impl Search {
         counts: Counts,
     ) -> Result<Search, String> {
         let mut search = Search { counts, started: true, fixed, ..Search::new(bounds) };
+        delay_all(machine, bounds);
         machine.restart();
         let wrong = || "the launch does not have the choices of the saved state".to_string();
         let mut enabled = Vec::new();
@@ -157,6 +167,7 @@ impl Search {
         let preempts = last.is_some_and(|last| last.thread != thread && enabled.contains(&last.thread));
         Node {
             thread,
+            slot: 0,
             footprint: Rc::default(),
             backtrack: vec![thread],
             sleep: Vec::new(),
@@ -209,6 +220,7 @@ impl Search {
 
     /// Runs the execution of the choices on the stack to its end. Returns `None` if it is ended early.
     fn execute(&mut self, machine: &mut Machine<'_>) -> Option<Run> {
+        delay_all(machine, self.bounds);
         machine.restart();
         let mut clocks = Clocks::new(machine.threads());
         let given = self.stack.len();
@@ -271,14 +283,18 @@ impl Search {
 
     /// Records a step: the steps that happen before it, and the races with them.
     fn record_at(&mut self, clocks: &mut Clocks, at: usize, event: &Event, races: bool) {
-        let thread = event.thread as usize;
+        let thread = clocks.slot(event.thread);
         let mut clock = clocks.threads[thread].clone();
+        for operation in &event.demanded {
+            let slot = clocks.slot(*operation);
+            join(&mut clock, &clocks.threads[slot]);
+        }
         for completion in &event.waited {
             if let Some(arrived) = clocks.completions.get(completion) {
                 join(&mut clock, arrived);
             }
         }
-        let awakened = clocks.awakened[thread].take();
+        let awakened = clocks.awakened.get_mut(thread).and_then(Option::take);
         if let Some(by) = awakened {
             let known = self.stack[by].clock.clone();
             join(&mut clock, &known);
@@ -297,11 +313,18 @@ impl Search {
                 join(&mut clock, &known);
             }
         }
+        if clock.len() <= thread {
+            clock.resize(thread + 1, 0);
+        }
         clock[thread] += 1;
         clocks.threads[thread].clone_from(&clock);
+        for operation in &event.issued {
+            let slot = clocks.slot(*operation);
+            clocks.threads[slot].clone_from(&clock);
+        }
         for signal in &event.signals {
             let arrivals = clocks.arrivals.entry((signal.group, signal.barrier)).or_default();
-            arrivals.resize(clock.len(), 0);
+
             join(arrivals, &clock);
         }
         for completion in &event.completed {
@@ -318,7 +341,7 @@ impl Search {
             clocks.awakened[*other as usize] = Some(at);
         }
         let node = &mut self.stack[at];
-        (node.footprint, node.clock) = (footprint, clock);
+        (node.slot, node.footprint, node.clock) = (thread, footprint, clock);
     }
 
     /// Adds a choice before the step `before` that leads to executions in which the step `at`, of `thread`, comes first.
@@ -367,6 +390,13 @@ impl Search {
             }
         }
     }
+}
+
+/// Delays every operation, if memory is delayed: when it takes effect is a choice. With a bound of preemptions, memory is
+/// immediate.
+fn delay_all(machine: &mut Machine<'_>, bounds: Bounds) {
+    let all = machine.has_delays() && bounds.preemptions.is_none();
+    machine.set_late(all.then(|| Arc::new(|_: Thread, _: usize| true) as IsLate));
 }
 
 /// Splits the executions of a launch into parts that can be searched independently, at least `wanted` if there are as many:
@@ -452,6 +482,7 @@ impl Clocks {
     fn new(threads: u32) -> Clocks {
         Clocks {
             threads: vec![vec![0; threads as usize]; threads as usize],
+            slots: HashMap::new(),
             arrivals: HashMap::new(),
             completions: HashMap::new(),
             awakened: vec![None; threads as usize],
@@ -459,7 +490,25 @@ impl Clocks {
     }
 }
 
+impl Clocks {
+    /// Returns the slot of a wave, or of an operation, which gets one when it is first seen.
+    fn slot(&mut self, thread: Thread) -> usize {
+        if (thread as usize) < self.awakened.len() {
+            return thread as usize;
+        }
+        let next = self.threads.len();
+        let slot = *self.slots.entry(thread).or_insert(next);
+        if slot == next {
+            self.threads.push(Vec::new());
+        }
+        slot
+    }
+}
+
 fn join(clock: &mut Clock, other: &[u32]) {
+    if clock.len() < other.len() {
+        clock.resize(other.len(), 0);
+    }
     for (own, other) in clock.iter_mut().zip(other) {
         *own = (*own).max(*other);
     }
@@ -467,8 +516,7 @@ fn join(clock: &mut Clock, other: &[u32]) {
 
 /// Whether a step happens before something with this clock.
 fn happens_before(node: &Node, clock: &[u32]) -> bool {
-    let thread = node.thread as usize;
-    match (node.clock.get(thread), clock.get(thread)) {
+    match (node.clock.get(node.slot), clock.get(node.slot)) {
         (Some(step), Some(known)) => step <= known,
         _ => false,
     }

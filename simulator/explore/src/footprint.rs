@@ -15,6 +15,8 @@ pub enum Space {
     Barriers(u64),
     /// Messages to the host.
     Messages,
+    /// The registers of a wave that its delayed operations are going to write, by the number of the operation.
+    Registers(u32),
 }
 
 /// Consecutive bytes of a space.

@@ -8,7 +8,8 @@
 //! - [`outcome`]: what a run computes, and in what two runs differ; [`assertion`]: what the user expects of it
 //! - [`state`]: what an exploration has done, as text, so that it can go on
 //! - [`mutate`]: variants of a program with weaker waits, barriers, cache controls and scopes
-//! - [`minimise`]: the same outcome with fewer preemptions; [`cause`]: the accesses whose order makes the difference
+//! - [`minimise`]: the same outcome with fewer preemptions and delays; [`cause`]: the accesses whose order makes the
+//!   difference; [`delay`]: what does not wait for a delayed operation
 //!
 //! The crate starts no threads: callers that explore in parallel create a [`machine::Machine`] for each.
 
@@ -19,6 +20,7 @@
 pub mod assertion;
 pub mod cause;
 pub mod choice;
+pub mod delay;
 pub mod dpor;
 pub mod footprint;
 pub mod machine;

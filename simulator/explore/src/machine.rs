@@ -4,27 +4,38 @@
 //! step also has the instructions before. What comes between two visible operations is private to the wave. Signals of
 //! barriers and the ends of waves only enable other waves: they belong to the step before, and need no choice.
 //!
+//! With delayed memory (`Delays::Demanded` of the engine), a delayed operation is a thread of two steps: it accesses
+//! memory, and it writes its registers. The wave's step then ends before an instruction that waits for it, which cannot
+//! run before, and before one that accesses its registers.
+//!
 //! A wave that polls does not run for ever: once it is in a loop in the same state as before and has stored nothing in
 //! between, it waits until another wave changes what it has loaded.
+
+mod operations;
 
 use crate::footprint::{Footprint, Space, wave_hash};
 use crate::visible::{Object, Table, object};
 use isa_spec::pcode::builtins::Control;
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 use wavesim_engine::observe::{Done, Observer, Skip, Step};
 use wavesim_engine::sched::controlled::Controlled;
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{RunningGroup, Status};
-use wavesim_engine::sched::recorded::{Recorded, Turn};
+use wavesim_engine::sched::recorded::{Act, Action};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::watch::Place;
 use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::{Memory, OWNED_BASE};
 use wavesim_machine::state::barrier::BARRIERS;
 
-/// A wave of the launch: the number of its workgroup times the waves of a workgroup, plus its index there.
+/// A wave of the launch: the number of its workgroup times the waves of a workgroup, plus its index there. Greater numbers
+/// are delayed operations ([`Machine::operation`]).
 pub type Thread = u32;
+
+/// Returns whether an operation is delayed, given the thread that it then is, and the index of its instruction.
+pub type IsLate = Arc<dyn Fn(Thread, usize) -> bool + Send + Sync>;
 
 /// Bytes of memory that are restored together.
 const PAGE: u64 = 4096;
@@ -63,6 +74,16 @@ pub struct Event {
     pub completed: Vec<Completion>,
     /// The waves that polled what the step has stored.
     pub awakened: Vec<Thread>,
+    /// Delayed operations that the wave has issued.
+    pub issued: Vec<Thread>,
+    /// Delayed operations that are known to be complete, since the first instruction waits for them.
+    pub demanded: Vec<Thread>,
+    /// What a delayed operation did.
+    pub act: Option<Act>,
+    /// Outstanding operations of the wave whose registers the first instruction accesses.
+    pub touched: Vec<Thread>,
+    /// The index of the instruction before which the step ended.
+    pub next: Option<usize>,
 }
 
 /// The end of a run.
@@ -107,6 +128,11 @@ pub struct Machine<'a> {
     resident: u64,
     /// The turns of this run.
     turns: Vec<(Thread, u64)>,
+    /// What delayed operations did in this run.
+    actions: Vec<Action>,
+    is_late: Option<IsLate>,
+    /// By wave: the delayed operations that no wait has shown to be complete.
+    unwaited: Vec<Vec<operations::Issued>>,
 }
 
 impl<'a> Machine<'a> {
@@ -149,6 +175,9 @@ impl<'a> Machine<'a> {
             waves,
             resident: u64::MAX,
             turns: Vec::new(),
+            actions: Vec::new(),
+            is_late: None,
+            unwaited: vec![Vec::new(); threads as usize],
         })
     }
 
@@ -176,8 +205,9 @@ impl<'a> Machine<'a> {
         self.control.executed
     }
 
-    /// Returns the workgroup of a wave, and its index there.
+    /// Returns the workgroup of a wave, and its index there; for an operation, those of its wave.
     pub fn place(&self, thread: Thread) -> (u64, u32) {
+        let thread = thread % self.threads().max(1);
         (u64::from(thread / self.waves), thread % self.waves)
     }
 
@@ -209,12 +239,20 @@ impl<'a> Machine<'a> {
         self.control.restart();
         self.polling.iter_mut().for_each(|polling| *polling = Polling::default());
         self.turns.clear();
+        self.actions.clear();
+        self.unwaited.iter_mut().for_each(Vec::clear);
+        self.choose_late();
     }
 
-    /// Returns whether a wave can take a step.
+    /// Returns whether a wave or an operation can take a step.
     pub fn can_run(&self, thread: Thread) -> bool {
         let (group, wave) = self.place(thread);
-        !self.polling[thread as usize].blocked
+        if self.is_operation(thread) {
+            return self.outstanding(thread).is_some_and(|operation| operation.ready);
+        }
+        let waits = |running: &RunningGroup<'_>| running.waits_for_operation(wave as usize);
+        !self.control.group(group).is_some_and(waits)
+            && !self.polling[thread as usize].blocked
             && self.control.can_run(group, wave as usize)
             && (!self.control.is_new(group) || self.can_start(group))
     }
@@ -233,6 +271,7 @@ impl<'a> Machine<'a> {
     pub fn enabled(&self, out: &mut Vec<Thread>) {
         out.clear();
         out.extend((0..self.threads()).filter(|thread| self.can_run(*thread)));
+        self.ready_operations(out);
     }
 
     /// Returns the end of the run, if no wave can take a step.
@@ -268,28 +307,36 @@ impl<'a> Machine<'a> {
     /// Executes a step of a wave that [can run](Machine::can_run). Returns what it has done, and the fault that ends the
     /// run, if any.
     pub fn step(&mut self, thread: Thread) -> (Event, Option<Box<Fault>>) {
+        if self.is_operation(thread) {
+            return self.step_operation(thread);
+        }
         let (group, wave) = self.place(thread);
         let wave = wave as usize;
         let before = self.barriers(group, wave);
+        let outstanding = self.last_operation(group, wave);
+        let touched = self.touched(thread);
+        let demanded = self.demanded(thread);
         let mut observer = StepObserver {
             table: &self.table,
             counts_signals: self.counts_signals,
             memory: &self.prepared.memory,
             group,
             first: self.first_of_cluster(group),
-            event: Event { thread, ..Event::default() },
+            event: Event { thread, touched, demanded, ..Event::default() },
             private: false,
-            compares: !self.polling[thread as usize].states.is_empty()
-                || self.polling.iter().any(|polling| polling.blocked),
+            compares: self.compares(thread),
         };
+        for operation in &observer.event.touched {
+            observer.event.footprint.add_object(Space::Registers(thread), u64::from(*operation));
+        }
         let executed = self.control.executed;
         let result = self.control.run(group, wave, u64::MAX, &mut observer);
         let (mut event, private) = (observer.event, observer.private);
         event.instructions = self.control.executed - executed;
         event.footprint.finish();
-        for range in event.footprint.stores.iter().filter(|range| range.space == Space::Global) {
-            self.dirty.extend(range.start / PAGE..=range.end.saturating_sub(1) / PAGE);
-        }
+        self.mark_dirty(&event.footprint);
+        event.issued = self.issued_since(thread, outstanding);
+        event.next = self.next_index(thread);
         match self.turns.last_mut() {
             Some(last) if last.0 == thread => last.1 += event.instructions,
             _ => self.turns.push((thread, event.instructions)),
@@ -300,6 +347,17 @@ impl<'a> Machine<'a> {
         self.note_barriers(group, wave, &before, &mut event);
         self.note_polling(group, wave, private, &mut event);
         (event, None)
+    }
+
+    /// Whether to find out if the stores of a wave change anything.
+    fn compares(&self, wave: Thread) -> bool {
+        !self.polling[wave as usize].states.is_empty() || self.polling.iter().any(|polling| polling.blocked)
+    }
+
+    fn mark_dirty(&mut self, footprint: &Footprint) {
+        for range in footprint.stores.iter().filter(|range| range.space == Space::Global) {
+            self.dirty.extend(range.start / PAGE..=range.end.saturating_sub(1) / PAGE);
+        }
     }
 
     fn first_of_cluster(&self, group: u64) -> u64 {
@@ -346,19 +404,7 @@ impl<'a> Machine<'a> {
 
     /// Finds out whether the wave polls, and wakes those that poll what it has stored.
     fn note_polling(&mut self, group: u64, wave: usize, private: bool, event: &mut Event) {
-        if event.changed {
-            for (thread, polling) in self.polling.iter_mut().enumerate() {
-                if thread as Thread != event.thread
-                    && !polling.loads.loads.is_empty()
-                    && polling.loads.reads_from(&event.footprint).is_some()
-                {
-                    if polling.blocked {
-                        event.awakened.push(thread as Thread);
-                    }
-                    *polling = Polling::default();
-                }
-            }
-        }
+        self.wake(event.thread, event);
         let own = &mut self.polling[event.thread as usize];
         if event.changed || private || own.states.len() >= WINDOW {
             *own = Polling::default();
@@ -383,24 +429,22 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Returns the schedule of this run so far, for a kernel with this number.
-    pub fn recorded(&self, kernel: u64) -> Recorded {
-        let mut groups: Vec<u64> = Vec::new();
-        let mut turns = Vec::new();
-        for (thread, instructions) in &self.turns {
-            let (group, wave) = self.place(*thread);
-            if self.is_clustered() {
-                turns.push(Turn { group, wave, instructions: *instructions });
-                continue;
-            }
-            let known = groups.iter().position(|known| *known == group);
-            let index = known.unwrap_or_else(|| {
-                groups.push(group);
-                groups.len() - 1
-            });
-            turns.push(Turn { group: index as u64, wave, instructions: *instructions });
+    /// Wakes the waves, other than the one that stores, that poll what a step has stored.
+    fn wake(&mut self, own: Thread, event: &mut Event) {
+        if !event.changed {
+            return;
         }
-        Recorded::new(kernel, groups, turns)
+        for (thread, polling) in self.polling.iter_mut().enumerate() {
+            if thread as Thread != own
+                && !polling.loads.loads.is_empty()
+                && polling.loads.reads_from(&event.footprint).is_some()
+            {
+                if polling.blocked {
+                    event.awakened.push(thread as Thread);
+                }
+                *polling = Polling::default();
+            }
+        }
     }
 }
 
@@ -427,6 +471,16 @@ struct StepObserver<'m> {
 }
 
 impl StepObserver<'_> {
+    /// Records the accesses of a visible instruction.
+    fn accessed(&mut self, done: &Done<'_>) {
+        let (mut stores, group) = (false, self.group);
+        for access in done.accesses.iter().filter(|access| access.place != Place::Scratch) {
+            self.event.footprint.add(group, access);
+            stores |= access.write;
+        }
+        self.event.changed |= stores && (!self.compares || self.has_changed(done));
+    }
+
     /// Returns whether stores have replaced bytes by others.
     fn has_changed(&self, done: &Done<'_>) -> bool {
         let stores = done.accesses.iter().filter(|access| access.write && !access.outside);
@@ -454,15 +508,14 @@ impl Observer for StepObserver<'_> {
         }
     }
 
+    fn performed(&mut self, _step: &Step<'_>, done: &Done<'_>) {
+        self.accessed(done);
+    }
+
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
         if self.table.get(step.index).visible {
             self.event.index = Some(step.index);
-            let (mut stores, group) = (false, self.group);
-            for access in done.accesses.iter().filter(|access| access.place != Place::Scratch) {
-                self.event.footprint.add(group, access);
-                stores |= access.write;
-            }
-            self.event.changed |= stores && (!self.compares || self.has_changed(done));
+            self.accessed(done);
         }
         self.private |= done.accesses.iter().any(|access| access.write && access.place == Place::Scratch);
         for (call, argument) in done.calls {

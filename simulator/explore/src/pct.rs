@@ -4,9 +4,15 @@
 //! Each wave has a random priority, and the one with the highest runs. At `depth - 1` random steps, the running wave
 //! gets the lowest one. A bug that needs `depth` orderings appears with a probability of at least 1/(n·k^(depth-1)) in
 //! each run, for n waves and k steps.
+//!
+//! In every second run, memory operations are delayed: an eighth of them, half of them, or all. The two steps of a delayed
+//! operation, its access and the return of its results, happen at once, or when its wave waits for it. For a few, they have
+//! random priorities as waves have, or come when nothing else can.
 
 use crate::choice::Chooser;
-use crate::machine::{Event, Machine, Thread};
+use crate::machine::{Event, IsLate, Machine, Thread};
+use std::collections::HashSet;
+use std::sync::Arc;
 use wavesim_engine::sched::order::splitmix64;
 
 /// Steps in a row after which a wave that keeps others waiting gets the lowest priority: it may wait for them.
@@ -23,6 +29,13 @@ pub struct Pct {
     lowest: u64,
     last: Option<Thread>,
     in_row: u64,
+    seed: u64,
+    /// Steps of a run, about.
+    expected: u64,
+    /// Of 16 operations, the number of those that are delayed.
+    late: u64,
+    /// The operations that have accessed memory.
+    performed: HashSet<Thread>,
     /// The wave of each step.
     pub threads: Vec<Thread>,
     /// Number of visible operations.
@@ -48,13 +61,50 @@ impl Pct {
             lowest: (1 << 62) - 1,
             last: None,
             in_row: 0,
+            seed,
+            expected: steps,
+            late: 0,
+            performed: HashSet::new(),
             threads: Vec::new(),
             visible: 0,
         }
     }
 
-    fn highest(&self, enabled: &[Thread]) -> Option<Thread> {
-        enabled.iter().copied().max_by_key(|thread| (self.priorities[*thread as usize], *thread))
+    /// Delays memory operations if the seed is odd.
+    #[must_use]
+    pub fn with_delays(mut self) -> Pct {
+        if !pure(self.seed) {
+            self.late = [16, 8, 2][(self.seed / 2 % 3) as usize];
+            // A wave has a step more where it waits.
+            let seed = self.seed;
+            self.changes
+                .iter_mut()
+                .for_each(|change| *change = 2 * *change + (splitmix64(seed ^ *change) & 1));
+        }
+        self
+    }
+
+    fn highest(&self, machine: &Machine<'_>, enabled: &[Thread]) -> Option<Thread> {
+        enabled.iter().copied().max_by_key(|thread| (self.priority(machine, *thread), *thread))
+    }
+
+    fn priority(&self, machine: &Machine<'_>, thread: Thread) -> u64 {
+        if let Some(priority) = self.priorities.get(thread as usize) {
+            return *priority;
+        }
+        let performed = self.performed.contains(&thread);
+        let random =
+            splitmix64(splitmix64(self.seed ^ 0xde1a) ^ (u64::from(thread) << 1 | u64::from(performed)));
+        // A few operations of a run are late for others than their wave: more would keep it from ever coming first.
+        let few = (1 << 16) / self.expected.max(8);
+        match random & 0xffff {
+            choice if choice < 2 * few => random >> 8,
+            choice if choice < 4 * few => random | 1 << 63,
+            choice if choice & 3 == 0 => u64::MAX,
+            // When its wave waits for it.
+            _ if machine.waits(thread) => self.priorities[machine.wave_of(thread) as usize],
+            _ => random >> 8,
+        }
     }
 
     fn lower(&mut self, thread: Thread) {
@@ -64,16 +114,28 @@ impl Pct {
 }
 
 impl Chooser for Pct {
-    fn choose(&mut self, _machine: &Machine<'_>, enabled: &[Thread]) -> Option<Thread> {
-        let mut next = self.highest(enabled)?;
+    fn choose(&mut self, machine: &Machine<'_>, enabled: &[Thread]) -> Option<Thread> {
+        let mut next = self.highest(machine, enabled)?;
+        if machine.is_operation(next) {
+            self.performed.insert(next);
+            self.threads.push(next);
+            return Some(next);
+        }
         while self.changes.first().is_some_and(|change| *change <= self.steps) {
             self.changes.remove(0);
-            self.lower(next);
-            next = self.highest(enabled)?;
+            if !machine.is_operation(next) {
+                self.lower(next);
+            }
+            next = self.highest(machine, enabled)?;
         }
         if self.last == Some(next) && self.in_row >= PATIENCE && enabled.len() > 1 {
             self.lower(next);
-            next = self.highest(enabled)?;
+            next = self.highest(machine, enabled)?;
+        }
+        if machine.is_operation(next) {
+            self.performed.insert(next);
+            self.threads.push(next);
+            return Some(next);
         }
         self.in_row = if self.last == Some(next) { self.in_row + 1 } else { 1 };
         self.last = Some(next);
@@ -85,6 +147,17 @@ impl Chooser for Pct {
     fn executed(&mut self, event: &Event) {
         self.visible += u64::from(event.index.is_some());
     }
+
+    fn is_late(&self) -> Option<IsLate> {
+        let (seed, late) = (splitmix64(self.seed ^ 0x1a7e), self.late);
+        let is_late = move |thread: Thread, _: usize| splitmix64(seed ^ u64::from(thread)) & 15 < late;
+        (late > 0).then(|| Arc::new(is_late) as IsLate)
+    }
+}
+
+/// Whether the runs of a seed delay nothing. The bounds of probability hold for these.
+fn pure(seed: u64) -> bool {
+    seed.is_multiple_of(2)
 }
 
 /// The least probability that a run shows a bug that needs `depth` orderings, for `threads` waves and `steps` steps.

@@ -147,6 +147,7 @@ fn ranges_json(ranges: &[Range]) -> Vec<Value> {
             Space::Lds(group) => (1, group),
             Space::Barriers(group) => (2, group),
             Space::Messages => (3, 0),
+            Space::Registers(thread) => (4, thread.into()),
         };
         json!([kind, group, range.start, range.end])
     };
@@ -162,6 +163,7 @@ fn ranges(value: &Value) -> Option<Vec<Range>> {
             1 => Space::Lds(group),
             2 => Space::Barriers(group),
             3 => Space::Messages,
+            4 => Space::Registers(u32::try_from(group).ok()?),
             _ => return None,
         };
         Some(Range { space, start, end })

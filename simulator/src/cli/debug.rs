@@ -198,7 +198,7 @@ fn run_program(args: &ProgramArgs, program: &[OsString]) -> anyhow::Result<u8> {
 pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let prepared = args.checks.prepare(&args.input)?;
     super::progress::catch_interrupts();
-    let model = args.memory.model(&prepared)?;
+    let model = args.memory.model(&prepared, &args.input.schedule)?;
     let mut dispatch = args.input.dispatch(&prepared)?;
     args.memory.apply(&mut dispatch, model.as_ref());
     if model.is_some() && !args.checks.checks.is_empty() {

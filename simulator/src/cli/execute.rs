@@ -120,7 +120,7 @@ impl Execution {
             (Some(_), Engine::Auto) => Engine::Jit,
             (_, engine) => engine,
         };
-        let model = self.memory.model(prepared)?;
+        let model = self.memory.model(prepared, &self.schedule)?;
         if model.is_some() && engine == Engine::Jit {
             bail!(
                 "--memory delayed is interpreted: compiled code accesses memory at once; leave out --engine jit"

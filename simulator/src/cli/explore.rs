@@ -6,6 +6,7 @@ mod report;
 mod systematic;
 
 use super::input::InputArgs;
+use super::memory::Memory;
 use super::output::emit;
 use super::{FAILED, INTERRUPTED, OK, progress};
 use anyhow::bail;
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wavesim_campaign::shard::Shard;
 use wavesim_engine::sched::dispatch::{self, Dispatch, INTERRUPT};
 use wavesim_explore::assertion::Assertion;
-use wavesim_explore::choice::Segment;
+use wavesim_explore::choice::Schedule;
 use wavesim_explore::machine::Machine;
 use wavesim_explore::outcome::{Outcome, Spread};
 use wavesim_loader::compare::Tolerance;
@@ -43,7 +44,8 @@ pub struct ExploreArgs {
     /// Run all schedules, one of each set of equivalent ones
     #[arg(long)]
     pub systematic: bool,
-    /// All schedules with at most this many preemptions: switches from a wave that could have gone on
+    /// All schedules with at most this many preemptions: switches from a wave that could have gone on. Memory operations
+    /// then take effect at once
     #[arg(long, value_name = "N", requires = "systematic")]
     pub preemptions: Option<u32>,
     /// Print the set of outcomes with their numbers, and do not stop at the first that differs
@@ -68,6 +70,10 @@ pub struct ExploreArgs {
     /// Run only the Ith of N parts, as a job of an array
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     pub shard: Shard,
+    /// When memory operations take effect: `delayed`, at times that are explored, between their issue and the wait that
+    /// demands them, with garbage in registers, LDS and scratch at first; or `immediate`
+    #[arg(long, value_name = "TIMING", default_value = "delayed", value_parser = Memory::parse)]
+    pub memory: Memory,
     /// Megabytes that the workgroups of all threads may take
     #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub memory_limit: u64,
@@ -123,7 +129,7 @@ impl Expected {
 struct Wrong {
     /// The place in the order of the exploration; the least one is reported.
     number: u64,
-    schedule: Vec<Segment>,
+    schedule: Schedule,
     /// Its seed, if it was made at random.
     seed: Option<u64>,
 }
@@ -168,13 +174,7 @@ impl Exploration<'_> {
     }
 
     /// Records the outcome of a schedule.
-    fn record(
-        &self,
-        number: u64,
-        outcome: &Outcome,
-        seed: Option<u64>,
-        schedule: impl FnOnce() -> Vec<Segment>,
-    ) {
+    fn record(&self, number: u64, outcome: &Outcome, seed: Option<u64>, schedule: impl FnOnce() -> Schedule) {
         self.done.fetch_add(1, Ordering::Relaxed);
         let wrong = self.expected.is_wrong(outcome);
         if self.args.litmus {
@@ -218,7 +218,9 @@ fn with_machine<R>(
     body: impl FnOnce(&mut Machine<'_>) -> anyhow::Result<R>,
 ) -> anyhow::Result<R> {
     let prepared = args.input.prepare(0)?;
-    let dispatch = launch(args, &prepared)?;
+    let model = args.memory.model(&prepared);
+    let mut dispatch = launch(args, &prepared)?;
+    args.memory.apply(&mut dispatch, model.as_ref());
     let mut machine = Machine::new(&prepared, &dispatch)?;
     let bytes = (args.memory_limit << 20) / u64::from(args.threads);
     machine.limit_memory(bytes);

@@ -1,6 +1,7 @@
 //! `--memory` and `--poison`: when memory operations take effect, and what registers hold at first.
 
-use wavesim_engine::delayed::{DelayedMemory, NoCounters, Timing};
+use super::schedule::WaveOrder;
+use wavesim_engine::delayed::{DelayedMemory, Delays, Timing};
 use wavesim_engine::sched::dispatch::Dispatch;
 use wavesim_engine::sched::poison::Poison;
 use wavesim_loader::prepared::Prepared;
@@ -18,6 +19,45 @@ pub struct MemoryArgs {
     pub poison: Option<Garbage>,
 }
 
+/// When memory operations take effect in an exploration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// At once.
+    Immediate,
+    /// When the exploration chooses.
+    Delayed,
+}
+
+/// The garbage in explored runs.
+const POISON: Poison = Poison(1);
+
+impl Memory {
+    /// Parses the value of the option.
+    ///
+    /// # Errors
+    /// It is neither `immediate` nor `delayed`.
+    pub fn parse(text: &str) -> Result<Memory, String> {
+        match text {
+            "immediate" => Ok(Memory::Immediate),
+            "delayed" => Ok(Memory::Delayed),
+            _ => Err(format!("`{text}` is neither immediate nor delayed")),
+        }
+    }
+
+    /// Returns the delayed memory of a kernel; `None` for immediate memory, and on machines without counters of
+    /// outstanding operations.
+    pub fn model(self, prepared: &Prepared) -> Option<DelayedMemory> {
+        let model = || DelayedMemory::new(&prepared.program, prepared.shape.wave_size, Delays::Demanded).ok();
+        (self == Memory::Delayed).then(model).flatten()
+    }
+
+    /// Completes a dispatch; `model` is what [`Memory::model`] has returned.
+    pub fn apply<'m>(self, dispatch: &mut Dispatch<'m>, model: Option<&'m DelayedMemory>) {
+        dispatch.delayed = model;
+        dispatch.poison = model.map(|_| POISON);
+    }
+}
+
 /// Garbage, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Garbage(Option<Poison>);
@@ -33,18 +73,29 @@ fn parse_poison(text: &str) -> Result<Garbage, String> {
 }
 
 impl MemoryArgs {
-    /// Returns the delayed memory of a kernel, or `None` for immediate memory.
+    /// Returns the delayed memory of a kernel, or `None` for immediate memory. `order` may be a recorded schedule, which
+    /// says itself which operations are delayed.
     ///
     /// # Errors
-    /// The architecture has no delayed memory.
-    pub fn model(&self, prepared: &Prepared) -> Result<Option<DelayedMemory>, NoCounters> {
-        self.memory.model(&prepared.program, prepared.shape.wave_size)
+    /// The architecture has no delayed memory, or the schedule is not valid.
+    pub fn model(&self, prepared: &Prepared, order: &WaveOrder) -> anyhow::Result<Option<DelayedMemory>> {
+        let (program, wave_size) = (&prepared.program, prepared.shape.wave_size);
+        match order.recorded(prepared)? {
+            Some(recorded) if !recorded.late().operations.is_empty() => {
+                if self.memory != Timing::Immediate {
+                    anyhow::bail!("the recorded schedule has delays of its own; leave out --memory");
+                }
+                Ok(recorded.model(program, wave_size)?)
+            }
+            _ => Ok(self.memory.model(program, wave_size)?),
+        }
     }
 
     /// Completes a dispatch; `model` is what [`MemoryArgs::model`] has returned.
     pub fn apply<'m>(&self, dispatch: &mut Dispatch<'m>, model: Option<&'m DelayedMemory>) {
         dispatch.delayed = model;
-        dispatch.poison = self.poison.map_or(self.memory.poison(), |garbage| garbage.0);
+        // A recorded schedule has set its own.
+        dispatch.poison = self.poison.map_or(self.memory.poison().or(dispatch.poison), |garbage| garbage.0);
         if model.is_some() {
             dispatch.compiled = None;
         }

@@ -2,6 +2,7 @@
 //! them its results need.
 
 use super::input::InputArgs;
+use super::memory::Memory;
 use super::output::emit;
 use super::{INTERRUPTED, OK, progress};
 use anyhow::bail;
@@ -42,6 +43,10 @@ pub struct MutateArgs {
     /// Relative difference of floats that counts as equal
     #[arg(long, value_name = "T", default_value_t = 0.0)]
     pub tolerance: f64,
+    /// When memory operations take effect in these schedules: `delayed`, at times that are explored, with garbage in
+    /// registers, LDS and scratch at first; or `immediate`
+    #[arg(long, value_name = "TIMING", default_value = "delayed", value_parser = Memory::parse)]
+    pub memory: Memory,
     /// Host threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: u16,
@@ -167,7 +172,9 @@ impl<'a> Test<'a> {
             },
         };
         let prepared = self.prepare(0, Some(variant))?;
-        let dispatch = self.input.dispatch(&prepared)?;
+        let model = self.args.memory.model(&prepared);
+        let mut dispatch = self.input.dispatch(&prepared)?;
+        self.args.memory.apply(&mut dispatch, model.as_ref());
         let mut machine = Machine::new(&prepared, &dispatch)?;
         let limit = self.steps.saturating_mul(20).max(LIMIT);
         let compare = |end: End, how: &str| {
@@ -185,6 +192,9 @@ impl<'a> Test<'a> {
                 break;
             }
             let mut pct = Pct::new(seed, machine.threads(), self.steps, self.args.depth);
+            if machine.has_delays() {
+                pct = pct.with_delays();
+            }
             if let Some(end) = run_schedule(&mut machine, &mut pct, limit).end
                 && let Some(found) = compare(end, &format!(" (schedule {})", seed + 1))
             {

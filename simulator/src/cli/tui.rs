@@ -33,7 +33,7 @@ impl TuiArgs {
         body: impl FnOnce(&mut App<'_>) -> R,
     ) -> anyhow::Result<R> {
         let prepared = self.checks.prepare(&self.input)?;
-        let model = self.memory.model(&prepared)?;
+        let model = self.memory.model(&prepared, &self.input.schedule)?;
         let mut dispatch = self.input.dispatch(&prepared)?;
         self.memory.apply(&mut dispatch, model.as_ref());
         if model.is_some() && !self.checks.checks.is_empty() {

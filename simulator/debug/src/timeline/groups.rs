@@ -18,6 +18,7 @@ const NEXT_SLICE: u64 = 1 << 16;
 const SUSPENDED_PART: usize = 4;
 
 /// A workgroup that has started but is neither running nor ended.
+#[derive(Clone)]
 pub(crate) struct SuspendedGroup<'a> {
     index: u64,
     group: RunningGroup<'a>,
@@ -78,6 +79,15 @@ impl<'a> Timeline<'a> {
     pub fn has_switched(&self, before: u64) -> bool {
         self.group_index != before
             && (!self.has_ended(before) || self.group_start(self.group_index) != Some(self.time))
+    }
+
+    /// Returns a workgroup that has started and not ended, given by its index.
+    pub(super) fn group_of(&mut self, index: u64) -> Option<&mut RunningGroup<'a>> {
+        if self.group_index == index {
+            return Some(&mut self.group);
+        }
+        let suspended = self.groups.suspended.iter_mut().find(|suspended| suspended.index == index)?;
+        Some(&mut Rc::make_mut(suspended).group)
     }
 
     /// Returns the number of steps that can be taken before workgroups are switched.

@@ -1,8 +1,10 @@
 //! Scheduling of the waves of the running workgroup in turns.
 
 use super::Timeline;
+use wavesim_engine::observe::Observer;
 use wavesim_engine::sched::order::splitmix64;
-use wavesim_engine::sched::recorded::Turn;
+use wavesim_engine::sched::recorded::{Recorded, Turn};
+use wavesim_machine::fault::Fault;
 
 /// Number of steps in a wave's turn, as in a run without the debugger.
 const TURN: u64 = 4096;
@@ -46,6 +48,31 @@ impl Timeline<'_> {
             Some(seed) => ((splitmix64(!seed ^ self.time) % self.waves() as u64) as usize, 0),
             None => (self.order[0], 0),
         }
+    }
+
+    /// Returns the recorded schedule, as long as the run follows it.
+    fn followed(&self) -> Option<&Recorded> {
+        match self.deviates.is_some_and(|from| from <= self.time) {
+            true => None,
+            false => self.dispatch.recorded.as_deref(),
+        }
+    }
+
+    /// Returns the number of steps before a delayed operation does something that is recorded.
+    pub(super) fn steps_until_action(&self) -> u64 {
+        self.followed().map_or(u64::MAX, |recorded| recorded.next_action(self.time) - self.time)
+    }
+
+    /// Lets delayed operations do what is recorded for the present time.
+    pub(super) fn act(&mut self, observer: &mut dyn Observer) -> Result<(), Box<Fault>> {
+        let Some(recorded) = self.followed() else { return Ok(()) };
+        for action in recorded.actions_at(self.time).to_vec() {
+            let (id, act) = (action.operation, action.act);
+            if let Some(group) = self.group_of(id.group) {
+                group.act(id.wave as usize, id.number, act, observer)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the present turn of the recorded schedule that the launch follows, and the time of its end.

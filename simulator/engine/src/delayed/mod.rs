@@ -17,6 +17,7 @@
 //! A wait performs and returns the operations that it shows to be complete. So does the end of a wave for all of
 //! its operations. A program that has all waits that it needs computes what it computes with immediate memory.
 
+mod blocked;
 mod pending;
 mod queue;
 mod run;
@@ -30,6 +31,7 @@ use crate::sched::order::splitmix64;
 use crate::sched::poison::Poison;
 use isa_spec::pcode::builtins::Control;
 use std::str::FromStr;
+use std::sync::Arc;
 use wavesim_isa::arch::facts::Counter;
 use wavesim_machine::exec::context::Context;
 use wavesim_machine::exec::effects::{self, Class, Effects, Relative, Use};
@@ -48,8 +50,32 @@ pub enum Delays {
     /// at once, half of them only when a wait demands it.
     Random(u64),
     /// Only when a wait demands it, or [`RunningGroup::perform`](crate::sched::group::RunningGroup::perform) and
-    /// [`RunningGroup::complete`](crate::sched::group::RunningGroup::complete) are called.
+    /// [`RunningGroup::complete`](crate::sched::group::RunningGroup::complete) are called. With [`Choices`], only those
+    /// that they select are delayed, and the others are performed and return at once.
     Demanded,
+}
+
+/// A memory operation of a dispatch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperationId {
+    /// The workgroup, by its place in the order of starts.
+    pub group: u64,
+    /// The wave's index in its workgroup.
+    pub wave: u32,
+    /// The number of the operation among those of its wave, from 0.
+    pub number: u64,
+}
+
+/// Which operations are delayed, with [`Delays::Demanded`].
+#[derive(Clone)]
+pub struct Choices {
+    /// Returns whether an operation is delayed, given the index of its instruction.
+    pub is_late: Arc<dyn Fn(OperationId, usize) -> bool + Send + Sync>,
+    /// A wave's turn ends before an instruction that waits for an outstanding operation. Unless it would be the first one
+    /// of the turn, it also ends before an instruction that could wait, if an operation of the wave was delayed, and
+    /// before one that accesses registers that an outstanding operation is going to write. The caller then chooses what
+    /// happens first.
+    pub stops: bool,
 }
 
 /// Memory that is immediate or delayed, as parsed from `immediate`, `delayed` or `delayed:SEED`.
@@ -111,6 +137,8 @@ pub struct DelayedMemory {
     insts: Vec<Inst>,
     /// By instruction: whether it neither issues nor waits.
     plain: Vec<bool>,
+    /// By instruction, with [`Delays::Demanded`]: the registers that it reads, and those that it writes.
+    uses: Vec<[Box<[Use]>; 2]>,
 }
 
 /// The outstanding operations of a workgroup.
@@ -119,18 +147,25 @@ pub(crate) struct State {
     pub queues: Vec<Queue>,
     /// The wave whose registers handlers of operations access. It has no state between operations.
     pub shadow: Box<Wave>,
+    /// Which operations are delayed.
+    pub choices: Option<Choices>,
 }
 
 impl Clone for State {
     fn clone(&self) -> State {
-        State { queues: self.queues.clone(), shadow: Box::new(Wave::new(self.shadow.size())) }
+        State {
+            queues: self.queues.clone(),
+            shadow: Box::new(Wave::new(self.shadow.size())),
+            choices: self.choices.clone(),
+        }
     }
 }
 
 impl State {
     /// Creates the state of a workgroup of `waves` waves.
-    pub fn new(waves: usize, wave_size: u32) -> State {
-        State { queues: vec![Queue::default(); waves], shadow: Box::new(Wave::new(wave_size)) }
+    pub fn new(waves: usize, wave_size: u32, choices: Option<Choices>) -> State {
+        let shadow = Box::new(Wave::new(wave_size));
+        State { queues: vec![Queue::default(); waves], shadow, choices }
     }
 
     /// Empties the queues for a workgroup that starts.
@@ -194,10 +229,20 @@ impl DelayedMemory {
         }
         let effects = effects::table(program, wave_size);
         let mut scratch = Wave::new(wave_size);
-        let of = |(index, effects): (usize, &Effects)| classify(program, index, effects, &mut scratch);
+        let of = |(index, effects): (usize, &Effects)| match delays {
+            // The end of a wave waits for its operations.
+            Delays::Demanded if effects.calls.contains(&Control::EndPgm) => Inst::WaitAll,
+            _ => classify(program, index, effects, &mut scratch),
+        };
         let insts: Vec<Inst> = effects.iter().enumerate().map(of).collect();
         let plain = insts.iter().map(|inst| matches!(inst, Inst::Plain)).collect();
-        Ok(DelayedMemory { delays, insts, plain })
+        let uses = match delays {
+            Delays::Random(_) => Vec::new(),
+            Delays::Demanded => {
+                effects.iter().map(|e| [e.reads.clone().into(), e.writes.clone().into()]).collect()
+            }
+        };
+        Ok(DelayedMemory { delays, insts, plain, uses })
     }
 
     /// Returns whether an instruction neither issues an operation nor waits for any. Also true beyond the program,

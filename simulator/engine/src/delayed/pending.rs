@@ -61,6 +61,12 @@ struct Written {
 pub struct Pending {
     /// Index of the instruction.
     pub index: usize,
+    /// Its number among the operations of its wave, from 0.
+    pub number: u64,
+    /// It was chosen to be delayed.
+    pub late: bool,
+    /// The numbers of earlier operations that must be performed before it, if somebody chooses when that is.
+    pub after: SmallVec<[u64; 2]>,
     /// Counters that may still count it, and all of them.
     pub counters: Counters,
     pub issued: Counters,
@@ -110,7 +116,13 @@ fn set_both_halves(wave: &mut Wave, register: u16, vecs: &[LaneVec; 2]) {
 
 impl Pending {
     /// Issues an operation of a wave: captures what it reads.
-    pub(super) fn issue(operation: &Operation, index: usize, wave: &Wave, due: [u64; 2]) -> Pending {
+    pub(super) fn issue(
+        operation: &Operation,
+        index: usize,
+        number: u64,
+        wave: &Wave,
+        due: [u64; 2],
+    ) -> Pending {
         let mut sgprs = [0; SGPRS];
         sgprs.copy_from_slice(&wave.sgprs[..SGPRS]);
         let mut reads: SmallVec<[(u16, [LaneVec; 2]); 4]> = SmallVec::new();
@@ -134,6 +146,9 @@ impl Pending {
         let issue = operation.issue;
         Pending {
             index,
+            number,
+            late: false,
+            after: SmallVec::new(),
             counters: issue.counters,
             issued: issue.counters,
             order: issue.order,
@@ -203,6 +218,17 @@ impl Pending {
             }
         }
         self.returned = true;
+    }
+
+    /// Returns whether this operation, issued before another one, also returns before it.
+    pub fn returns_before(&self, later: &Pending) -> bool {
+        self.order.joins(later.order) && self.issued.intersects(later.issued)
+    }
+
+    /// Returns whether the operation writes one of these registers.
+    pub fn writes_any(&self, file: File, registers: &Range<u16>) -> bool {
+        let overlaps = |own: &Range<u16>| own.start < registers.end && registers.start < own.end;
+        self.writes.iter().any(|written| written.file == file && overlaps(&written.registers))
     }
 
     /// Puts the registers of the time of issue into the shadow wave.

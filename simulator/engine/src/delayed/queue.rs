@@ -5,7 +5,7 @@ use super::{DelayedMemory, Delays, Operation};
 use crate::observe::{Done, Observer, Step};
 use crate::sched::order::splitmix64;
 use wavesim_isa::arch::facts::Counter;
-use wavesim_machine::exec::issue::{self, Counters};
+use wavesim_machine::exec::issue::{self, Counters, Order};
 use wavesim_machine::state::Wave;
 
 /// A random delay is at most this many instructions of the workgroup. A wave that polls for a store then sees it, even
@@ -22,6 +22,8 @@ pub struct Queue {
     seed: u64,
     /// Number of operations issued.
     issued: u64,
+    /// One of them was chosen to be delayed.
+    late: bool,
 }
 
 /// An outstanding operation, as seen from outside.
@@ -31,17 +33,25 @@ pub struct Outstanding {
     pub index: usize,
     /// The counters that count it.
     pub counters: Counters,
+    /// The order in which it returns.
+    pub order: Order,
     /// It has accessed memory.
     pub performed: bool,
     /// Its results are in the registers of the wave.
     pub returned: bool,
+    /// Its number among the operations of its wave, from 0.
+    pub number: u64,
+    /// It was chosen to be delayed.
+    pub late: bool,
+    /// No other operation has to be performed, or return, before its next step.
+    pub ready: bool,
 }
 
 impl Queue {
     /// Empties the queue for a wave that starts.
     pub fn start(&mut self, seed: u64) {
         self.operations.clear();
-        (self.seed, self.issued) = (seed, 0);
+        (self.seed, self.issued, self.late) = (seed, 0, false);
     }
 
     /// Returns whether no operation is outstanding.
@@ -51,12 +61,65 @@ impl Queue {
 
     /// Returns the outstanding operations, oldest first. Complete ones are among them until those before are.
     pub fn outstanding(&self) -> impl Iterator<Item = Outstanding> {
-        self.operations.iter().map(|p| Outstanding {
+        self.operations.iter().enumerate().map(|(at, p)| Outstanding {
             index: p.index,
             counters: p.issued,
+            order: p.order,
             performed: p.performed,
             returned: p.returned,
+            number: p.number,
+            late: p.late,
+            ready: !p.returned && self.is_ready(at),
         })
+    }
+
+    fn is_ready(&self, at: usize) -> bool {
+        let (earlier, p) = (&self.operations[..at], &self.operations[at]);
+        match p.performed {
+            false => earlier.iter().all(|other| other.performed || !p.after.contains(&other.number)),
+            true => earlier.iter().all(|other| other.returned || !other.returns_before(p)),
+        }
+    }
+
+    /// The operations, oldest first.
+    pub(super) fn operations(&self) -> &[Pending] {
+        &self.operations
+    }
+
+    /// Returns whether an operation of the wave was chosen to be delayed, outstanding or not.
+    pub fn has_late(&self) -> bool {
+        self.late
+    }
+
+    /// Number of operations issued so far.
+    pub fn issued(&self) -> u64 {
+        self.issued
+    }
+
+    /// Finds out which operations must be performed before the one that was issued last.
+    pub(super) fn order_last(&mut self, machine: &Machine<'_>, shadow: &mut Wave, wave: &Wave) {
+        let Some((last, earlier)) = self.operations.split_last_mut() else { return };
+        for other in earlier.iter_mut().filter(|other| !other.performed) {
+            if last.follows(other, shadow, wave, machine) {
+                last.after.push(other.number);
+            }
+        }
+    }
+
+    /// Returns those operations that have only waited for the return of others, and are not delayed themselves.
+    pub(crate) fn return_followers(&mut self, wave: &mut Wave) {
+        for at in 0..self.operations.len() {
+            let p = &self.operations[at];
+            if p.performed && !p.returned && !p.late && self.is_ready(at) {
+                self.operations[at].write_back(wave);
+            }
+        }
+        self.retire();
+    }
+
+    /// Returns the place of an operation among the outstanding ones.
+    pub fn position(&self, number: u64) -> Option<usize> {
+        self.operations.iter().position(|p| p.number == number)
     }
 
     /// Returns the next instruction count at which an operation is due; of the running wave, those that return, too.
@@ -70,9 +133,9 @@ impl Queue {
     }
 
     /// Chooses when an operation that is issued at `now` is performed and returns.
-    fn choose(&mut self, delays: Delays, now: u64) -> [u64; 2] {
+    fn choose(&mut self, delays: Delays, now: u64, late: bool) -> [u64; 2] {
         self.issued += 1;
-        let Delays::Random(_) = delays else { return [u64::MAX; 2] };
+        let Delays::Random(_) = delays else { return [if late { u64::MAX } else { now }; 2] };
         let random = splitmix64(self.seed ^ self.issued.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         // Of 1 to 128 instructions, a quarter of them of one.
         let short = |random: u64| 1 + (random >> 3) % (1 << (random & 7));
@@ -87,7 +150,8 @@ impl Queue {
         }
     }
 
-    /// Issues an operation of a wave. Returns false if it is performed and returns at once, which is left to the caller.
+    /// Issues an operation of a wave. `late`: it is delayed, if that is chosen. Returns false if it is performed and
+    /// returns at once, which is left to the caller.
     pub(super) fn issue(
         &mut self,
         model: &DelayedMemory,
@@ -95,8 +159,10 @@ impl Queue {
         index: usize,
         wave: &Wave,
         now: u64,
+        late: bool,
     ) -> bool {
-        let mut due = self.choose(model.delays, now);
+        let number = self.issued;
+        let mut due = self.choose(model.delays, now, late);
         if due == [now; 2] && self.operations.is_empty() {
             return false;
         }
@@ -107,7 +173,10 @@ impl Queue {
                 due[1] = due[1].max(earlier.due[1]);
             }
         }
-        self.operations.push(Pending::issue(operation, index, wave, due));
+        let mut pending = Pending::issue(operation, index, number, wave, due);
+        pending.late = late && due[0] == u64::MAX;
+        self.late |= pending.late;
+        self.operations.push(pending);
         true
     }
 
@@ -185,10 +254,9 @@ impl Queue {
         wave: &mut Wave,
         observer: &mut Option<&mut O>,
     ) -> Result<(), Failure> {
-        let (order, issued) = (self.operations[at].order, self.operations[at].issued);
         for earlier in 0..=at {
             let p = &self.operations[earlier];
-            let first = earlier == at || p.order.joins(order) && p.issued.intersects(issued);
+            let first = earlier == at || p.returns_before(&self.operations[at]);
             if !first || p.returned {
                 continue;
             }

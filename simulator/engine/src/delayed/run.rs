@@ -2,7 +2,7 @@
 
 use super::pending::{Failure, Machine};
 use super::queue::Queue;
-use super::{DelayedMemory, Inst};
+use super::{Choices, DelayedMemory, Delays, Inst, OperationId, blocked};
 use crate::execute::execute;
 use crate::faults::fault_without_handler;
 use crate::handlers::{HANDLERS, dispatch};
@@ -29,6 +29,9 @@ pub(crate) struct Group<'g> {
     pub queues: &'g mut [Queue],
     pub shadow: &'g mut Wave,
     pub shared: &'g mut Workgroup,
+    /// Its place in the order of starts.
+    pub index: u64,
+    pub choices: Option<&'g Choices>,
     pub lds: &'g mut [u8],
     /// Scratch of all waves, and of each wave and lane in bytes.
     pub scratch: &'g mut [u8],
@@ -67,14 +70,17 @@ pub(crate) fn run<O: Observer + ?Sized>(
     instructions: u64,
     observer: Option<&mut O>,
 ) -> Result<(), Stop> {
-    let end = group.executed.saturating_add(instructions);
+    let start = *group.executed;
+    let end = start.saturating_add(instructions);
     let mut logs = Logs::default();
-    Turn { group, wave, end, next_due: 0, observer, logs: &mut logs }.run()
+    Turn { group, wave, start, end, next_due: 0, observer, logs: &mut logs }.run()
 }
 
 struct Turn<'t, 'g, O: ?Sized> {
     group: Group<'g>,
     wave: usize,
+    /// The number of instructions of the workgroup at the start of the turn.
+    start: u64,
     /// The turn ends at this number of instructions of the workgroup.
     end: u64,
     /// The next instruction count at which an operation is due.
@@ -96,6 +102,7 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
             // `op_at` maps a hole to the instruction after it.
             match index.filter(|index| self.group.program.pcs[*index] == pc) {
                 None => self.run_plain()?,
+                Some(index) if self.stops_before(index) => return Ok(()),
                 Some(_) if !self.begin(pc) => return Ok(()),
                 Some(index) => self.step(index, pc)?,
             }
@@ -136,6 +143,20 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
         })
     }
 
+    /// Returns whether the turn ends before an instruction that issues or waits, so that the caller can choose what
+    /// happens first.
+    fn stops_before(&self, index: usize) -> bool {
+        let group = &self.group;
+        let (queue, wave) = (&group.queues[self.wave], &group.slots[self.wave].wave);
+        if !group.choices.is_some_and(|choices| choices.stops) || !queue.has_late() {
+            return false;
+        }
+        let is_first = *group.executed == self.start;
+        queue.blocks(group.model, group.program, index, wave)
+            || !is_first
+                && (group.model.waits(index) || queue.touched(group.model, index, wave).next().is_some())
+    }
+
     /// Calls the observer before an instruction. Returns false if the turn ends.
     fn begin(&mut self, pc: u64) -> bool {
         let Some(observer) = &mut self.observer else { return true };
@@ -153,7 +174,8 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
             Inst::Wait(waits) => self.wait(Some(waits))?,
             Inst::WaitAll | Inst::Serial => self.wait(None)?,
             Inst::ComputedWait => {
-                let waits = self.computed_waits(index);
+                let wave = &self.group.slots[self.wave].wave;
+                let waits = blocked::computed_waits(self.group.program, index, wave);
                 self.wait(Some(&waits))?;
             }
             Inst::Operation(operation) => {
@@ -164,17 +186,42 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
                         Ok(())
                     })?;
                 }
-                let Group { program, slots, queues, executed, .. } = &mut self.group;
+                let Group { program, slots, queues, executed, choices, index: group, .. } = &mut self.group;
                 let (queue, wave) = (&mut queues[self.wave], &mut slots[self.wave].wave);
-                if queue.issue(model, operation, index, wave, **executed) {
+                let id = OperationId { group: *group, wave: self.wave as u32, number: queue.issued() };
+                let late = choices.is_none_or(|choices| (choices.is_late)(id, index));
+                if queue.issue(model, operation, index, wave, **executed, late) {
                     self.next_due = self.next_due.min(queue.next_due(true));
                     wave.pc += program.insts[index].size as u64;
+                    if model.delays == Delays::Demanded {
+                        self.issued(late)?;
+                    }
                     self.end_step(index, pc);
                     return Ok(());
                 }
             }
         }
         self.run_one(index, pc)
+    }
+
+    /// After the issue of an operation whose delay is chosen: finds out what must come before it, or performs it if it is
+    /// not delayed.
+    fn issued(&mut self, late: bool) -> Result<(), Stop> {
+        if !late {
+            self.perform_due()?;
+            // Those that have been performed before it, because they must be, hold it up no more.
+            return self.with_queue(self.wave, |queue, _, _, wave, _| {
+                queue.return_followers(wave);
+                Ok(())
+            });
+        }
+        if self.group.choices.is_some_and(|choices| choices.stops) {
+            return self.with_queue(self.wave, |queue, machine, shadow, wave, _| {
+                queue.order_last(machine, shadow, wave);
+                Ok(())
+            });
+        }
+        Ok(())
     }
 
     /// Counts an instruction without effects, and calls the observer.
@@ -325,6 +372,14 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
                 if !model.is_plain(index) {
                     return Ok(());
                 }
+                let queue = &group.queues[self.wave];
+                if group.choices.is_some_and(|choices| choices.stops)
+                    && *executed > self.start
+                    && queue.touched(model, index, cx.wave).next().is_some()
+                {
+                    self.end = *executed;
+                    return Ok(());
+                }
                 let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
                 if observer.before(&step).is_break() {
                     self.end = *executed;
@@ -354,17 +409,6 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
             self.wait(None)?;
         }
         Err(event.into())
-    }
-
-    /// Returns what a wait with computed operands waits for.
-    fn computed_waits(&self, index: usize) -> Vec<(Counter, u32)> {
-        let program = self.group.program;
-        let mut wave = self.group.slots[self.wave].wave.clone();
-        let waits = super::waits_of(program, index, &mut wave);
-        // A wait that does anything else waits for everything.
-        waits.unwrap_or_else(|| {
-            program.arch.facts().counters.all.iter().map(|counter| (*counter, 0)).collect()
-        })
     }
 }
 

@@ -3,6 +3,8 @@
 
 use super::group::{RunningGroup, Status};
 use super::launch::{Dispatch, DispatchError};
+use super::recorded::Act;
+use crate::delayed::{Choices, OperationId};
 use crate::observe::Observer;
 use std::collections::BTreeMap;
 use wavesim_machine::exec::machine_ops::Event;
@@ -37,6 +39,8 @@ pub struct Controlled<'a> {
     ended: u64,
     /// Wave-instructions of the dispatch executed so far.
     pub executed: u64,
+    /// Which memory operations are delayed; `None` as the dispatch says.
+    choices: Option<Choices>,
 }
 
 impl<'a> Controlled<'a> {
@@ -52,7 +56,33 @@ impl<'a> Controlled<'a> {
             started: 0,
             ended: 0,
             executed: 0,
+            choices: None,
         }
+    }
+
+    /// Sets which memory operations are delayed, in workgroups that start from now on. Only with
+    /// [`Delays::Demanded`](crate::delayed::Delays::Demanded).
+    pub fn set_choices(&mut self, choices: Option<Choices>) {
+        self.choices = choices;
+    }
+
+    /// Lets an outstanding operation access memory or return. Nothing happens if it has done so.
+    ///
+    /// # Errors
+    /// The operation faults.
+    pub fn act<O: Observer + ?Sized>(
+        &mut self,
+        operation: OperationId,
+        act: Act,
+        observer: &mut O,
+    ) -> Result<(), Box<Fault>> {
+        let Some(Slot::Running(_)) = self.groups.get(operation.group as usize) else { return Ok(()) };
+        self.switch_to(operation.group, observer);
+        let Some(Slot::Running(running)) = self.groups.get_mut(operation.group as usize) else {
+            return Ok(());
+        };
+        running.executed = self.executed;
+        running.act(operation.wave as usize, operation.number, act, observer)
     }
 
     /// As [`Controlled::new`], for a launch that has not been checked.
@@ -186,6 +216,9 @@ impl<'a> Controlled<'a> {
                 let mut running =
                     spare.unwrap_or_else(|| Box::new(RunningGroup::new(self.dispatch, self.memory)));
                 running.start(group);
+                if self.choices.is_some() {
+                    running.set_choices(self.choices.clone());
+                }
                 observer.group_started(running.id, running.slots.len());
                 *slot = Slot::Running(running);
                 self.started += 1;

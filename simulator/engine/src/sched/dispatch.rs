@@ -22,6 +22,7 @@ use wavesim_machine::memory::Memory;
 pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fault>> {
     dispatch.check().map_err(launch_fault)?;
     if let Some(recorded) = &dispatch.recorded {
+        dispatch.check_recorded().map_err(launch_fault)?;
         let (stats, result) = follow::run(dispatch, memory, recorded, &mut NoObserver);
         return result.map(|()| stats);
     }
@@ -73,7 +74,7 @@ pub fn run_observed<O: Observer + ?Sized>(
     observer: &mut O,
 ) -> (RunStats, Result<(), Box<Fault>>) {
     let mut stats = RunStats::default();
-    if let Err(e) = dispatch.check() {
+    if let Err(e) = dispatch.check().and_then(|()| dispatch.check_recorded()) {
         return (stats, Err(launch_fault(e)));
     }
     if let Some(recorded) = &dispatch.recorded {

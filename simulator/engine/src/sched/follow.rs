@@ -32,8 +32,11 @@ fn follow<O: Observer + ?Sized>(
         let Turn { group, wave, instructions } = *turn;
         let mut left = instructions;
         while left > 0 {
+            let time = machine.executed;
+            act(machine, recorded, observer)?;
+            let most = left.min(recorded.next_action(time) - time);
             let executed = match machine.can_run(group, wave as usize) {
-                true => machine.run(group, wave as usize, left, observer)?,
+                true => machine.run(group, wave as usize, most, observer)?,
                 false => 0,
             };
             if executed == 0 {
@@ -49,5 +52,18 @@ fn follow<O: Observer + ?Sized>(
             left -= executed.min(left);
         }
     }
+    act(machine, recorded, observer)?;
     machine.run_fairly(TURN, observer)
+}
+
+/// Lets delayed operations do what is recorded for this time.
+fn act<O: Observer + ?Sized>(
+    machine: &mut Controlled<'_>,
+    recorded: &Recorded,
+    observer: &mut O,
+) -> Result<(), Box<Fault>> {
+    for action in recorded.actions_at(machine.executed) {
+        machine.act(action.operation, action.act, observer)?;
+    }
+    Ok(())
 }

@@ -103,7 +103,7 @@ impl<'a> RunningGroup<'a> {
             allowance: 0,
             executed: 0,
             turns: 0,
-            delayed: dispatch.delayed.map(|_| delayed::State::new(waves, lanes)),
+            delayed: dispatch.delayed.map(|_| delayed::State::new(waves, lanes, dispatch.choices())),
         }
     }
 

@@ -7,7 +7,7 @@ use super::pool::Pool;
 use super::recorded::Recorded;
 use super::slot::MAX_ITEMS;
 use crate::compiled::Compiled;
-use crate::delayed::{DelayedMemory, NoCounters};
+use crate::delayed::{Choices, DelayedMemory, NoCounters};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
@@ -168,6 +168,8 @@ pub enum DispatchError {
     Scratch { bytes: u32, items: u32 },
     #[error("the checks follow accesses at the time of their issue, and need immediate memory")]
     DelayedChecks,
+    #[error("the recorded schedule delays memory operations, and this command does not")]
+    RecordedDelays,
     #[error(transparent)]
     Delayed(#[from] NoCounters),
 }
@@ -215,7 +217,15 @@ impl Dispatch<'_> {
     /// Makes the run follow a recorded schedule, on one thread.
     pub fn follow(&mut self, recorded: Arc<Recorded>) {
         self.order = GroupOrder::Chosen(recorded.groups.clone());
+        self.poison = recorded.late().poison.map(Poison).or(self.poison);
         self.recorded = Some(recorded);
+    }
+
+    /// Which memory operations are delayed, if the run follows a recorded schedule.
+    pub(super) fn choices(&self) -> Option<Choices> {
+        let recorded = self.recorded.clone()?;
+        let is_late = move |id, _| recorded.late().operations.contains(&id);
+        Some(Choices { is_late: Arc::new(is_late), stops: false })
     }
 
     /// Number of work-items of a workgroup.
@@ -226,6 +236,19 @@ impl Dispatch<'_> {
     /// Number of waves of a workgroup; the last one may be partial.
     pub fn waves(&self) -> u32 {
         self.items().div_ceil(self.shape.wave_size)
+    }
+
+    /// Checks that memory is delayed if the recorded schedule needs it.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check_recorded(&self) -> Result<(), DispatchError> {
+        match &self.recorded {
+            Some(recorded) if self.delayed.is_none() && !recorded.late().operations.is_empty() => {
+                Err(DispatchError::RecordedDelays)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks that the dispatch can run; [`run`](super::dispatch::run) does this first.

@@ -4,7 +4,7 @@ use super::{Coverage, Exploration, lock, on_threads, step_limit, with_machine};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use wavesim_explore::choice::{Follow, run, segments_of};
+use wavesim_explore::choice::{Follow, Schedule, run};
 use wavesim_explore::outcome::Outcome;
 use wavesim_explore::pct::Pct;
 use wavesim_explore::state::{RandomState, State};
@@ -47,12 +47,15 @@ pub fn explore(exploration: &mut Exploration<'_>) -> anyhow::Result<Coverage> {
             if args.shard.has(number) {
                 let seed = args.first_seed.wrapping_add(number);
                 let mut pct = Pct::new(seed, threads, steps, args.depth);
+                if machine.has_delays() {
+                    pct = pct.with_delays();
+                }
                 if let Some(end) = run(machine, &mut pct, exploration.limit).end {
                     if exploration.is_interrupted() {
                         return Ok(());
                     }
                     let outcome = Outcome::read(machine.prepared, end);
-                    exploration.record(number, &outcome, Some(seed), || segments_of(pct.threads));
+                    exploration.record(number, &outcome, Some(seed), || Schedule::of(machine, pct.threads));
                 }
             }
             let least = {

@@ -6,10 +6,14 @@ use super::{
 };
 use anyhow::Context as _;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use wavesim_engine::sched::recorded::Recorded;
+use wavesim_engine::delayed::OperationId;
+use wavesim_engine::sched::recorded::{Noted, Recorded};
 use wavesim_explore::cause;
+use wavesim_explore::choice::segments_of;
+use wavesim_explore::delay::{self, Delay};
 use wavesim_explore::machine::{Event, Machine};
 use wavesim_explore::minimise::{Found, follow, minimise};
 use wavesim_explore::pct;
@@ -35,6 +39,12 @@ struct Shown {
     float_order: bool,
     preemptions: usize,
     preempted: Vec<String>,
+    /// The delayed operations.
+    delays: Vec<Delay>,
+    /// Comments about them.
+    operations: BTreeMap<OperationId, String>,
+    /// Without garbage in registers, LDS and scratch, the outcome is as expected.
+    garbage: bool,
     found: Wrong,
 }
 
@@ -65,7 +75,11 @@ pub fn report(exploration: &Exploration<'_>, coverage: &Coverage, out: &mut dyn 
     };
     let path = schedule_file(exploration.args);
     if let Some(shown) = &shown {
-        let text = shown.recorded.text(|at, _| shown.notes.get(at).cloned().flatten());
+        let text = shown.recorded.text(|noted| match noted {
+            Noted::Turn(at, _) => shown.notes.get(at).cloned().flatten(),
+            Noted::Late(id) => shown.operations.get(&id).cloned(),
+            Noted::Action(_) => None,
+        });
         files::write(&path, |out| out.write_all(text.as_bytes()))
             .with_context(|| path.display().to_string())?;
     }
@@ -101,9 +115,14 @@ fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wron
     let events = first.iter().flat_map(|pair| [&pair.second, &pair.first]);
     let places = events.filter_map(|event| Place::of(machine, event)).collect();
     // The schedule is that of the last run of the machine.
-    let again = follow(machine, &minimal.segments, limit).context("the schedule cannot be repeated")?;
+    let again = follow(machine, &minimal.schedule, limit).context("the schedule cannot be repeated")?;
     debug_assert_eq!(again.outcome, minimal.outcome);
     let recorded = machine.recorded(exploration.kernel);
+    let delays = delay::describe(machine, &minimal);
+    let ids = recorded.late().operations.iter().copied();
+    let operations = ids.zip(delays.iter().map(|delay| delay.operation.clone())).collect();
+    let in_order = minimal.preemptions == 0 && minimal.schedule.late.is_empty() && pairs.is_empty();
+    let garbage = in_order && machine.has_delays();
     let difference = match &exploration.expected {
         Expected::Equal(first, tolerance) => first
             .difference(&minimal.outcome, *tolerance)
@@ -125,6 +144,9 @@ fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wron
         float_order,
         preemptions: minimal.preemptions,
         preempted: preempted(machine, &minimal),
+        delays,
+        operations,
+        garbage,
         found,
     })
 }
@@ -133,9 +155,10 @@ fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wron
 fn notes(machine: &Machine<'_>, minimal: &Found) -> Vec<Option<String>> {
     let program = &machine.prepared.program;
     let (mut out, mut end) = (Vec::new(), 0);
-    for segment in &minimal.segments {
+    let events = wave_events(machine, minimal);
+    for segment in segments_of(events.iter().map(|event| event.thread)) {
         end += segment.steps as usize;
-        let later = minimal.events.get(end..).unwrap_or_default().iter();
+        let later = events.get(end..).unwrap_or_default().iter();
         let next = later.filter(|event| event.thread == segment.thread).find_map(|event| event.index);
         let name = machine.name(segment.thread);
         out.push(Some(match next {
@@ -148,9 +171,14 @@ fn notes(machine: &Machine<'_>, minimal: &Found) -> Vec<Option<String>> {
     out
 }
 
+/// The steps of waves, without those of delayed operations.
+fn wave_events<'f>(machine: &Machine<'_>, minimal: &'f Found) -> Vec<&'f Event> {
+    minimal.events.iter().filter(|event| !machine.is_operation(event.thread)).collect()
+}
+
 /// Describes where waves that could have gone on are preempted.
 fn preempted(machine: &Machine<'_>, minimal: &Found) -> Vec<String> {
-    let events = &minimal.events;
+    let events = wave_events(machine, minimal);
     let mut out = Vec::new();
     for (at, pair) in events.windows(2).enumerate() {
         let [last, next] = pair else { continue };
@@ -201,9 +229,22 @@ fn text(
             1 => "1 preemption".to_string(),
             n => format!("{n} preemptions"),
         };
-        writeln!(out, "found in {found}; minimised to {preemptions}:")?;
+        let delays = match shown.delays.len() {
+            0 => String::new(),
+            n => format!(" and {}", count(n as u64, "delay")),
+        };
+        writeln!(out, "found in {found}; minimised to {preemptions}{delays}:")?;
         for line in shown.preempted.iter().take(8) {
             writeln!(out, "  {line}")?;
+        }
+        for Delay { operation, why } in shown.delays.iter().take(8) {
+            writeln!(out, "  late: {operation}")?;
+            for line in why.iter().take(SHOWN) {
+                writeln!(out, "    {line}")?;
+            }
+        }
+        if shown.garbage {
+            writeln!(out, "  registers, LDS and scratch hold garbage at first, and not zeros")?;
         }
         for cause in &shown.causes {
             writeln!(out, "{cause}")?;
@@ -220,8 +261,10 @@ fn text(
     let done = exploration.done.load(std::sync::atomic::Ordering::Relaxed);
     match coverage {
         Coverage::Random { steps } => {
-            let threads = threads(exploration)?;
-            let p = pct::bound_of_runs(threads, *steps, args.depth, done);
+            let (threads, delays) = with_machine(args, |m| Ok((m.threads(), m.has_delays())))?;
+            // The bound is one for runs without delays.
+            let runs = if delays { done.div_ceil(2) } else { done };
+            let p = pct::bound_of_runs(threads, *steps, args.depth, runs);
             writeln!(
                 out,
                 "{done} random schedules of {threads} waves and about {steps} steps: a bug of depth {} is found with a \
@@ -268,10 +311,6 @@ fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-fn threads(exploration: &Exploration<'_>) -> anyhow::Result<u32> {
-    with_machine(exploration.args, |machine| Ok(machine.threads()))
-}
-
 fn as_json(
     exploration: &Exploration<'_>,
     coverage: &Coverage,
@@ -300,6 +339,9 @@ fn as_json(
             "seed": shown.found.seed,
             "preemptions": shown.preemptions,
             "preempted": shown.preempted,
+            "delays": shown.delays.iter().map(|delay| json!({ "operation": delay.operation, "why": delay.why }))
+                .collect::<Vec<_>>(),
+            "garbage": shown.garbage,
             "causes": shown.causes,
             "float_order": shown.float_order,
             "schedule": path.display().to_string(),

@@ -5,7 +5,7 @@ use anyhow::{Context as _, bail};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use wavesim_explore::choice::{Follow, run, segments_of};
+use wavesim_explore::choice::{Follow, Schedule, run};
 use wavesim_explore::dpor::{Bounds, Counts, Search, parts};
 use wavesim_explore::machine::Machine;
 use wavesim_explore::outcome::Outcome;
@@ -116,7 +116,7 @@ impl Parts {
                     && !exploration.is_interrupted()
                 {
                     let outcome = Outcome::read(machine.prepared, end);
-                    exploration.record(number, &outcome, None, || segments_of(search.threads()));
+                    exploration.record(number, &outcome, None, || Schedule::of(machine, search.threads()));
                 }
                 if search.bytes() > MOST_BYTES {
                     bail!(

@@ -1,9 +1,11 @@
 //! Outstanding memory operations of a workgroup, with delayed memory.
 
+use super::super::recorded::Act;
 use super::{RunningGroup, wave_scratch};
-use crate::delayed::{self, Outstanding, Queue};
+use crate::delayed::{self, Choices, Outstanding, Queue};
 use crate::float_control::DefaultFloatControl;
 use crate::observe::Observer;
+use wavesim_machine::exec::issue;
 use wavesim_machine::exec::watch::Logs;
 use wavesim_machine::fault::Fault;
 
@@ -25,7 +27,7 @@ impl<'a> RunningGroup<'a> {
 
     /// Returns what the run of a wave with delayed memory needs; `None` with immediate memory.
     fn split_delayed(&mut self) -> Option<delayed::Group<'_>> {
-        let delayed::State { queues, shadow } = self.delayed.as_mut()?;
+        let delayed::State { queues, shadow, choices } = self.delayed.as_mut()?;
         Some(delayed::Group {
             program: self.dispatch.program,
             model: self.dispatch.delayed?,
@@ -34,6 +36,8 @@ impl<'a> RunningGroup<'a> {
             queues,
             shadow,
             shared: &mut self.shared,
+            index: self.index,
+            choices: choices.as_ref(),
             lds: &mut self.lds,
             scratch: &mut self.scratch,
             wave_scratch: wave_scratch(self.dispatch),
@@ -47,6 +51,69 @@ impl<'a> RunningGroup<'a> {
     pub fn outstanding(&self, at: usize) -> impl Iterator<Item = Outstanding> {
         let queue = self.delayed.as_ref().and_then(|state| state.queues.get(at));
         queue.into_iter().flat_map(Queue::outstanding)
+    }
+
+    /// Sets which operations are delayed, with [`Delays::Demanded`](delayed::Delays::Demanded).
+    pub fn set_choices(&mut self, choices: Option<Choices>) {
+        if let Some(state) = &mut self.delayed {
+            state.choices = choices;
+        }
+    }
+
+    /// The index of the next instruction of a wave that runs, and its outstanding operations.
+    fn next(&self, at: usize) -> Option<(usize, &Queue, &delayed::DelayedMemory)> {
+        let queue = self.delayed.as_ref()?.queues.get(at)?;
+        let index = self.dispatch.program.inst_at(self.slots[at].wave.pc)?;
+        Some((index, queue, self.dispatch.delayed?))
+    }
+
+    /// Returns whether the next instruction of a wave waits for an operation that has not returned.
+    pub fn waits_for_operation(&self, at: usize) -> bool {
+        self.next(at).is_some_and(|(index, queue, model)| {
+            queue.blocks(model, self.dispatch.program, index, &self.slots[at].wave)
+        })
+    }
+
+    /// Removes the counters from operations, oldest first, as the next instruction of a wave does if it waits.
+    pub fn apply_wait<P: issue::Outstanding>(&self, at: usize, operations: &mut [P]) {
+        if let Some((index, _, model)) = self.next(at) {
+            model.apply_wait(self.dispatch.program, index, &self.slots[at].wave, operations);
+        }
+    }
+
+    /// Returns the numbers of the outstanding operations that are going to write registers that the next instruction of
+    /// a wave accesses. With [`Delays::Demanded`](delayed::Delays::Demanded) only.
+    pub fn touched(&self, at: usize) -> Vec<u64> {
+        let Some((index, queue, model)) = self.next(at) else { return Vec::new() };
+        queue.touched(model, index, &self.slots[at].wave).map(|p| p.number).collect()
+    }
+
+    /// Lets an outstanding operation of a wave, given by its number, access memory or return. Nothing happens if it has
+    /// done so.
+    ///
+    /// # Errors
+    /// The operation faults.
+    pub fn act<O: Observer + ?Sized>(
+        &mut self,
+        at: usize,
+        number: u64,
+        act: Act,
+        observer: &mut O,
+    ) -> Result<(), Box<Fault>> {
+        let Some(position) = self.position(at, number) else { return Ok(()) };
+        self.with_queue(at, Some(observer), |queue, machine, shadow, wave, observer| {
+            match act {
+                Act::Access => queue.perform(position, machine, shadow, wave, observer)?,
+                Act::Return => queue.complete(position, machine, shadow, wave, observer)?,
+            }
+            queue.return_followers(wave);
+            Ok(())
+        })
+    }
+
+    /// Returns the place of a wave's operation among [`RunningGroup::outstanding`], given its number.
+    pub fn position(&self, at: usize, number: u64) -> Option<usize> {
+        self.delayed.as_ref()?.queues.get(at)?.position(number)
     }
 
     /// Performs a wave's outstanding operation, given by its position among [`RunningGroup::outstanding`], and those
