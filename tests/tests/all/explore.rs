@@ -17,7 +17,7 @@ use wavesim::loader::text_kernel::{self, Options};
 use wavesim::sched::order::splitmix64;
 
 /// Random numbers.
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
     fn below(&mut self, n: u64) -> u64 {
@@ -28,7 +28,7 @@ impl Random {
 
 /// What the waves of a random kernel do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operations {
+pub(super) enum Operations {
     /// Loads, stores and barriers.
     Plain,
     /// Atomics that return the old value, too.
@@ -36,7 +36,7 @@ enum Operations {
 }
 
 /// A small kernel of `waves` waves that access two words, in memory or in LDS.
-fn kernel(random: &mut Random, waves: u64, most: u64, operations: Operations) -> String {
+pub(super) fn kernel(random: &mut Random, waves: u64, most: u64, operations: Operations) -> String {
     let lds = random.below(3) == 0;
     let barrier_after: Vec<u64> = (0..random.below(2)).map(|_| random.below(most)).collect();
     let mut out = format!(
@@ -104,13 +104,13 @@ fn kernel(random: &mut Random, waves: u64, most: u64, operations: Operations) ->
     out
 }
 
-fn prepare(source: &str, guard: u64) -> Prepared {
+pub(super) fn prepare(source: &str, guard: u64) -> Prepared {
     text_kernel::prepare("kernel.rdna", source, &Options::default(), guard)
         .unwrap_or_else(|e| panic!("{e}\n{source}"))
 }
 
-const LIMIT: u64 = 10_000;
-const BOUNDS: Bounds = Bounds { preemptions: None, steps: LIMIT };
+pub(super) const LIMIT: u64 = 10_000;
+pub(super) const BOUNDS: Bounds = Bounds { preemptions: None, steps: LIMIT };
 
 /// Takes given choices first, then the first wave that can run.
 struct Given<'g> {

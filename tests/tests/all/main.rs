@@ -20,6 +20,7 @@ mod engines;
 mod exactness;
 mod examples;
 mod explore;
+mod explore_delays;
 mod front_end_fuzz;
 mod images;
 mod isa_export;
