@@ -1,7 +1,7 @@
 //! The environment variables of the hosts, and warnings about names that are none of them.
 
 /// The name and the description of each variable, for documentation and help output.
-pub const VARIABLES: [(&str, &str); 21] = [
+pub const VARIABLES: [(&str, &str); 23] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_DEVICES",
@@ -14,6 +14,14 @@ pub const VARIABLES: [(&str, &str); 21] = [
     (
         "WAVESIM_EXPLORE",
         "N: before every launch, its kernel runs in N random orders of its waves on copies of the memory; a result that depends on the order is reported",
+    ),
+    (
+        "WAVESIM_FIDELITY",
+        "1: after every launch, a report on standard error about instructions with inexact results and what depends on them; 0 for none (default)",
+    ),
+    (
+        "WAVESIM_COVERAGE",
+        "a file; which instructions, operands, branches and lanes the launches of the process have run, written when it ends. %p stands for the number of the process",
     ),
     ("WAVESIM_TRACE", "a directory; every launch writes a trace to NUMBER-KERNEL.jsonl in it"),
     (

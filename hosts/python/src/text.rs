@@ -22,7 +22,7 @@ use wavesim::sched::dispatch;
 use wavesim::sharing::{MAX_THREADS, Threads};
 use wavesim::trace::activity::Activity;
 use wavesim::trace::stats::Stats;
-use wavesim_runtime::{CodeCache, Engine, RunOptions, Settings, Target, parse_checks};
+use wavesim_runtime::{CodeCache, Engine, Observation, RunOptions, Settings, Target, parse_checks};
 
 /// An output: name, type, shape, contents.
 type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
@@ -86,13 +86,14 @@ pub fn run_text(
     let prepared = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
     let threads = threads.map_or(Threads::Auto, |n| Threads::Fixed(n.clamp(1, MAX_THREADS)));
     let code_cache = CodeCache::default();
+    let settings = Settings::from_env().map_err(error)?;
     let options = RunOptions {
         kernel: "",
         number: 1,
         checks: &checks,
         threads,
         engine: Engine::default(),
-        delays: Settings::from_env().map_err(error)?.delays,
+        delays: settings.delays,
         code_cache: &code_cache,
         max_instructions,
         cooperative: false,
@@ -100,6 +101,7 @@ pub fn run_text(
         cancel: None,
         written: None,
         timing: None,
+        observation: Observation::of(&settings),
     };
     let mut lines = Vec::new();
     let run = |cancel: &AtomicBool| {

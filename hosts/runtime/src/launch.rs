@@ -1,5 +1,6 @@
 //! Kernel launches.
 
+use crate::coverage::{self, Observation};
 use crate::device::OwnMemory;
 use crate::kernargs::Slot;
 use crate::timing::Timing;
@@ -12,10 +13,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim::check::{Check, Checker, Finding, Severity, Written};
+use wavesim::coverage::Recorder;
 use wavesim::delayed;
 use wavesim::exec::observe::{Observer, Observers};
 use wavesim::fault::{Fault, FaultKind};
+use wavesim::fidelity::Fidelity;
 use wavesim::loader::abi;
+use wavesim::loader::kernel_name::demangled;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::request::{self, LaunchAddresses};
 use wavesim::sched::dispatch::{self, DispatchError, RunStats};
@@ -97,6 +101,8 @@ pub struct RunOptions<'a> {
     pub written: Option<&'a Arc<Mutex<Written>>>,
     /// Predicts the times of launches with neither checks nor a trace.
     pub timing: Option<TimedLaunch<'a>>,
+    /// What else is observed.
+    pub observation: Observation<'a>,
 }
 
 /// What predicts the time of a launch, and the memory of the device.
@@ -126,6 +132,7 @@ impl Kernel {
             cancel: None,
             written: Some(&device.inner.written),
             timing: None,
+            observation: Observation::of(settings),
         };
         let given = abi::Shape {
             offset: launch.offset,
@@ -294,10 +301,12 @@ pub fn run(
         lock(written).forget_all();
     }
     // Checks follow accesses at the time of their issue.
-    let delays = if options.checks.is_empty() { options.delays } else { delayed::Timing::Immediate };
+    let observation = options.observation;
+    let follows = !options.checks.is_empty() || observation.fidelity;
+    let delays = if follows { delayed::Timing::Immediate } else { options.delays };
     let model = delays.model(&prepared.program, prepared.shape.wave_size).map_err(DispatchError::from)?;
     (dispatch.delayed, dispatch.poison) = (model.as_ref(), delays.poison());
-    if options.checks.is_empty() && trace.is_none() {
+    if options.checks.is_empty() && trace.is_none() && !observation.any() {
         let engine = if model.is_some() { Engine::Interpreter } else { options.engine };
         let code = options.code_cache.get_or_compile(engine, &prepared.program)?;
         dispatch.compiled = code.as_ref().map(|code| code as _);
@@ -320,12 +329,27 @@ pub fn run(
     }
     let wave_size = prepared.shape.wave_size;
     let mut trace = trace.map(|sink| Jsonl::new(sink, &prepared.program, wave_size, Filter::default()));
+    let mut recorder = observation.coverage.map(|_| Recorder::new(prepared, &demangled(options.kernel)));
+    let mut fidelity = observation.fidelity.then(|| Fidelity::new(prepared));
+    let mut undefined = if observation.fidelity { coverage::undefined_bits(prepared)? } else { None };
     let mut observers: Vec<&mut dyn Observer> = Vec::new();
     observers.extend(checker.as_mut().map(|c| c as &mut dyn Observer));
+    observers.extend(recorder.as_mut().map(|r| r as &mut dyn Observer));
+    observers.extend(fidelity.as_mut().map(|f| f as &mut dyn Observer));
+    observers.extend(undefined.as_mut().map(|c| c as &mut dyn Observer));
     observers.extend(trace.as_mut().map(|t| t as &mut dyn Observer));
     let (stats, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Observers(observers));
     if let Some(trace) = trace {
         trace.finish().map_err(Error::Trace)?;
+    }
+    if let (Some(recorder), Some(file)) = (recorder, observation.coverage) {
+        coverage::add(file, &recorder.finish());
+    }
+    if let Some(fidelity) = fidelity {
+        let undefined = undefined.map_or_else(Vec::new, |checker| checker.finish(None));
+        let text = fidelity.report(undefined).text();
+        let kernel = demangled(options.kernel);
+        message::report(&format!("{kernel} (launch {}): {}", options.number, text.trim_end()));
     }
     let fault = result.err();
     let findings = checker.map_or_else(Vec::new, |c| c.finish(fault.as_deref()));

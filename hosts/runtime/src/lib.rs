@@ -48,6 +48,7 @@
 
 pub mod callback;
 pub mod clock;
+mod coverage;
 pub mod debug;
 mod device;
 mod engine;
@@ -81,6 +82,7 @@ pub use device::{Device, MemoryRange};
 pub use engine::{CodeCache, Engine};
 pub use error::Error;
 pub use kernel::Kernel;
+pub use coverage::Observation;
 pub use launch::{Launch, Outcome, RunOptions, run};
 pub use memory::{Bounds, HostMemory};
 pub use module::Module;

@@ -1,5 +1,6 @@
 //! Launches of machine code without a code object; the caller supplies the initial register values.
 
+use crate::coverage::Observation;
 use crate::device::OwnMemory;
 use crate::launch::{RunOptions, conclude, run_traced};
 use crate::{Device, Error, HostMemory, Outcome};
@@ -164,6 +165,7 @@ impl Device {
             cancel: None,
             written: None,
             timing: None,
+            observation: Observation::of(settings),
         };
         let Code { bytes, program, .. } = code;
         let prepared = Prepared { modes: launch.modes, ..Prepared::without_names(program, memory, shape) };

@@ -47,6 +47,10 @@ pub struct Settings {
     pub checks: Vec<Check>,
     /// Number of random schedules in which every kernel runs before its launch.
     pub explore: u64,
+    /// Whether a report about inexact results follows each launch.
+    pub fidelity: bool,
+    /// File that coverage is written to.
+    pub coverage: Option<PathBuf>,
     /// Directory that traces are written to.
     pub trace: Option<PathBuf>,
     /// The launches that are debugged.
@@ -78,6 +82,8 @@ impl Default for Settings {
             devices: Vec::new(),
             checks: Vec::new(),
             explore: 0,
+            fidelity: false,
+            coverage: None,
             trace: None,
             debug: None,
             threads: Threads::Auto,
@@ -150,6 +156,9 @@ impl Settings {
             settings.timing.device = Some(value.trim().to_string());
         }
         settings.trace = given("WAVESIM_TRACE").map(PathBuf::from);
+        settings.coverage = given("WAVESIM_COVERAGE").map(PathBuf::from);
+        settings.fidelity =
+            one_of("WAVESIM_FIDELITY", &given, &[("0", false), ("1", true)])?.unwrap_or(false);
         settings.report = given("WAVESIM_REPORT").map(PathBuf::from);
         if let Some(value) = given("WAVESIM_DEBUG") {
             let target = DebugTarget::parse(&value);
@@ -311,6 +320,10 @@ mod tests {
         assert_eq!(read(&[("WAVESIM_EXPLORE", "200")]).unwrap().explore, 200);
         let devices = read(&[("WAVESIM_DEVICES", "gfx942*2, rdna3")]).unwrap().devices;
         assert_eq!(devices, ["gfx942", "gfx942", "rdna3"]);
+        assert!(read(&[("WAVESIM_FIDELITY", "1")]).unwrap().fidelity);
+        assert!(!read(&[("WAVESIM_FIDELITY", "0")]).unwrap().fidelity);
+        let coverage = read(&[("WAVESIM_COVERAGE", "%p.json")]).unwrap().coverage;
+        assert_eq!(coverage, Some(PathBuf::from("%p.json")));
         assert_eq!(read(&[("WAVESIM_ENGINE", "jit")]).unwrap().engine, Engine::Jit);
         assert_eq!(read(&[("WAVESIM_ENGINE", "auto")]).unwrap().engine, Engine::Auto);
         assert_eq!(read(&[("WAVESIM_ON_FAULT", "continue")]).unwrap().on_fault, OnFault::Continue);
@@ -364,6 +377,10 @@ mod tests {
             assert_eq!(read(&[("WAVESIM_DEVICES", text)]).unwrap_err(), expected);
         }
         assert!(read(&[("WAVESIM_DEVICES", "gfx942,")]).unwrap_err().contains("`` is not a target"));
+        assert_eq!(
+            read(&[("WAVESIM_FIDELITY", "yes")]).unwrap_err(),
+            "WAVESIM_FIDELITY=yes: the values are 0, 1"
+        );
         assert_eq!(
             read(&[("WAVESIM_ENGINE", "jet")]).unwrap_err(),
             "WAVESIM_ENGINE=jet: the values are interpreter, jit, auto"

@@ -54,6 +54,25 @@ fn every_combination_is_a_case() {
 }
 
 #[test]
+fn coverage_has_a_file_for_each_case() {
+    let folder = folder("coverage");
+    std::fs::write(folder.join("a.rdna"), "x").unwrap();
+    let of = |mode: &str| {
+        let text = format!(
+            "coverage = \"covered\"\n[[cases]]\nmode = \"{mode}\"\nkernels = [\"a.rdna\"]\nseeds = \"0..2\"\n"
+        );
+        let arguments = |case: wavesim_campaign::plan::Case| case.arguments[1].clone();
+        campaign(&folder, &text).cases(Shard::WHOLE).map(arguments).collect::<Vec<_>>()
+    };
+    let files = of("run");
+    let start = format!("--coverage={}/", folder.join("covered").display());
+    assert!(files.len() == 2 && files.iter().all(|file| file.starts_with(&start)), "{files:?}");
+    assert_ne!(files[0], files[1]);
+    // A conformance vector runs no kernel.
+    assert!(of("conform").iter().all(|argument| argument == "--json"));
+}
+
+#[test]
 fn errors_have_places() {
     let folder = folder("errors");
     std::fs::write(folder.join("a.rdna"), "x").unwrap();
