@@ -16,6 +16,8 @@ pub struct Recorder {
     program: Program,
     exec: u64,
     is_conditional: Vec<bool>,
+    /// The end of the kernel's code. Padding after it never runs.
+    end: usize,
     modes: [u64; 256],
 }
 
@@ -31,6 +33,7 @@ impl Recorder {
         };
         let mut instructions = Vec::new();
         let mut is_conditional = Vec::new();
+        let mut end = 0;
         for (index, inst) in program.insts.iter().enumerate() {
             let pc = program.pcs[index];
             let location = program.location(pc);
@@ -39,7 +42,11 @@ impl Recorder {
                 Some(name) => Some(paths(&name).unwrap_or_else(|| name.to_string())),
                 None => own.clone(),
             });
-            let conditional = inst.instruction(table).flags().conditional_branch;
+            let flags = inst.instruction(table).flags();
+            if flags.terminator || flags.branch || flags.indirect_branch || line != 0 {
+                end = index + 1;
+            }
+            let conditional = flags.conditional_branch;
             is_conditional.push(conditional);
             instructions.push(Instruction {
                 address: program.address(pc),
@@ -52,7 +59,8 @@ impl Recorder {
                 ..Instruction::default()
             });
         }
-        let identity = identity(&instructions);
+        let end = if end == 0 { instructions.len() } else { end };
+        let identity = identity(&instructions[..end]);
         Recorder {
             program: Program {
                 name: name.to_string(),
@@ -66,6 +74,7 @@ impl Recorder {
             },
             exec: 0,
             is_conditional,
+            end,
             modes: [0; 256],
         }
     }
@@ -74,16 +83,9 @@ impl Recorder {
     pub fn finish(mut self) -> Coverage {
         let used = (0..=u8::MAX).zip(self.modes).filter(|(_, count)| *count > 0);
         self.program.modes = used.collect();
-        // Padding after a program never runs, and is no code of the kernel.
-        let last = self.program.instructions.iter().rposition(|inst| !is_padding(inst));
-        self.program.instructions.truncate(last.map_or(0, |last| last + 1));
+        self.program.instructions.truncate(self.end);
         Coverage { launches: 1, programs: vec![self.program], ..Coverage::default() }
     }
-}
-
-/// Returns whether an instruction may be padding that compilers and assemblers add after the end.
-fn is_padding(inst: &Instruction) -> bool {
-    inst.line == 0 && ["s_nop", "s_code_end"].iter().any(|name| inst.text.starts_with(name))
 }
 
 /// Returns a number that identifies instructions and their lines (FNV-1a).
@@ -94,9 +96,7 @@ fn identity(list: &[Instruction]) -> u64 {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         }
     };
-    // Padding may be left out of the file.
-    let last = list.iter().rposition(|inst| !is_padding(inst)).map_or(0, |last| last + 1);
-    for inst in &list[..last] {
+    for inst in list {
         add(inst.text.as_bytes());
         add(inst.file.as_deref().unwrap_or_default().as_bytes());
         add(&inst.line.to_le_bytes());
