@@ -137,6 +137,8 @@ def main():
     parser.add_argument("tests", type=pathlib.Path, help="llvm/test/CodeGen/AMDGPU of LLVM's source")
     parser.add_argument("--wavesim", default="wavesim")
     parser.add_argument("--cpu", action="append", help="gfx1100, gfx942 (repeatable)")
+    names = [":".join(pair) for pair in PAIRS]
+    parser.add_argument("--pair", action="append", choices=names, help="only these (repeatable)")
     parser.add_argument("--limit", type=int, default=10_000, help="at most so many functions")
     parser.add_argument("--timeout", type=int, default=20, help="seconds for a proof")
     parser.add_argument("--jobs", type=int, default=2)
@@ -197,7 +199,8 @@ def compare(renamed, usable, objects, cpu, options):
             verdict = "unknown: time"
         return symbol, a, b, verdict, time.monotonic() - start
 
-    questions = [(symbol, pair) for pair in PAIRS for symbol in usable]
+    pairs = [pair for pair in PAIRS if not options.pair or ":".join(pair) in options.pair]
+    questions = [(symbol, pair) for pair in pairs for symbol in usable]
     answers = []
     log = options.output / f"{cpu}.txt"
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool, log.open("w") as file:
@@ -206,7 +209,7 @@ def compare(renamed, usable, objects, cpu, options):
             symbol, a, b, verdict, seconds = answer
             source, _, name, _ = renamed[symbol]
             print(f"{symbol}\t{source}:{name}\t{a}\t{b}\t{seconds:.1f}\t{verdict}", file=file, flush=True)
-    for pair in PAIRS:
+    for pair in pairs:
         counts = collections.Counter(v.split(":")[0] for _, a, b, v, _ in answers if (a, b) == pair)
         total = sum(counts.values())
         decided = total - counts["unknown"] - counts["error"]

@@ -326,7 +326,8 @@ impl Operators<'_> {
             Pure::Maximum => self.floats().min_max(a, b, ty, true, true),
             Pure::MinimumNumber => self.floats().min_max(a, b, ty, false, false),
             Pure::MaximumNumber => self.floats().min_max(a, b, ty, true, false),
-            // What hardware approximates, and what no theory has.
+            Pure::Rcp | Pure::Rsq | Pure::Sqrt | Pure::Exp2 | Pure::Log2 => self.approximate(builtin, a, ty),
+            // What no theory has.
             _ => self.unknown(builtin.def().name, ty, args, width),
         }
     }

@@ -5,10 +5,12 @@
 //! [`Script`] writes with the theory of floating-point numbers, and the rules that the theory leaves open (which
 //! NaN results, denormals) are made of bit vectors around them.
 
+mod approximate;
 mod builtin;
 mod evaluate;
 mod float;
 pub(crate) mod script;
+mod substitute;
 mod tape;
 mod term;
 mod value;

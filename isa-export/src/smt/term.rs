@@ -20,6 +20,13 @@ pub enum Sort {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Term(u32);
 
+impl Term {
+    /// The number of the term: later terms have larger ones.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// Rounding of a float operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the variants say what they are")]

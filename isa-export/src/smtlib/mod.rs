@@ -31,14 +31,22 @@ pub struct Results {
 /// # Errors
 /// The body has an effect that is none on operands, state or memory, or too many terms.
 pub fn evaluate(sem: &Semantics) -> Result<Results, Unsupported> {
-    let widths = machine::widths(sem);
     let mut terms = Terms::default();
+    let values = evaluate_in(&mut terms, sem)?;
+    Ok(Results { terms, values })
+}
+
+/// As [`evaluate`], with the terms among others.
+///
+/// # Errors
+/// As those of [`evaluate`].
+pub fn evaluate_in(terms: &mut Terms, sem: &Semantics) -> Result<BTreeMap<String, Term>, Unsupported> {
+    let widths = machine::widths(sem);
     let setting =
         Setting { env: FloatEnv::from_mode(MODE), uninterpreted_float: false, max_terms: MAX_TERMS };
     let symbolic = Symbolic { shape: sem.shape, widths: &widths, written: BTreeMap::new() };
     let lane = (sem.shape == Shape::Lane).then_some(0);
-    let values = smt::evaluate(&mut terms, sem, symbolic, lane, setting)?.written;
-    Ok(Results { terms, values })
+    Ok(smt::evaluate(terms, sem, symbolic, lane, setting)?.written)
 }
 
 impl Export<'_> {

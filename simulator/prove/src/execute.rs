@@ -18,6 +18,16 @@ pub enum End {
     Code,
 }
 
+impl End {
+    /// Where a function returns to.
+    pub fn return_address(self) -> Option<Term> {
+        match self {
+            End::Return(address) => Some(address),
+            End::Wave | End::Code => None,
+        }
+    }
+}
+
 /// The state at the end, and how it was reached.
 pub struct Outcome {
     pub state: State,

@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 mod assume;
+mod bodies;
 mod execute;
 mod machine;
 mod proof;
@@ -16,11 +17,12 @@ mod state;
 mod summary;
 
 pub use assume::{AssumeError, register};
+pub use bodies::{Bodies, compare_bodies};
 pub use isa_export::smt::{Inputs, Unsupported};
 pub use proof::{Code, Counterexample, Difference, Live, ProofError, Question, Verdict};
 pub use routes::Register;
 pub use search::{Equivalent, Found, Search, SearchError, TESTED};
 pub use setup::Setup;
-pub use solver::{Solver, SolverError};
+pub use solver::{Answer as SolverAnswer, Solver, SolverError};
 pub use state::register_name;
-pub use summary::Summary;
+pub use summary::{Summary, WaveSummary, initial_of_wave};

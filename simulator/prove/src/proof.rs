@@ -6,12 +6,12 @@
 
 use crate::assume::{self, AssumeError};
 use crate::execute::{End, Outcome, execute};
-use crate::machine::Executor;
+use crate::machine::{CODE, Executor, code_base};
 use crate::replay;
 use crate::routes::{Register, Routes};
 use crate::setup::{Lanes, Setup};
 use crate::solver::{Answer, Solver, SolverError};
-use crate::state::{MemoryId, OTHER_LANES, State, register_name};
+use crate::state::{Event, MemoryId, OTHER_LANES, State, register_name};
 use isa_export::smt::{Op, Term, Terms, Unsupported};
 use isa_spec::pcode::ir::Semantics;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -71,6 +71,8 @@ pub enum Verdict {
     Equal,
     /// Equal if no loop runs more often than this.
     EqualUpTo(u32),
+    /// Equal if memory through different pointers does not overlap.
+    EqualApart,
     /// Different for these inputs.
     Differ(Counterexample),
     /// Not decided, for this reason.
@@ -148,8 +150,35 @@ pub(crate) fn semantics(
 }
 
 impl Question<'_> {
-    /// Answers the question.
+    /// Answers the question. Pointers may be equal, unless the answer is [`Verdict::EqualApart`], which is only looked for
+    /// if `setup.apart`.
     pub fn answer(&self) -> Result<Verdict, ProofError> {
+        let question = |apart: bool| Question {
+            setup: Setup { apart, ..self.setup.clone() },
+            codes: self.codes,
+            live: self.live.clone(),
+            assumptions: self.assumptions.clone(),
+            solver: self.solver.clone(),
+        };
+        let verdict = question(false).decide();
+        let open = matches!(verdict, Ok(Verdict::Differ(_) | Verdict::Unknown(_)));
+        if !self.setup.apart || !open || !self.accesses_memory() {
+            return verdict;
+        }
+        match question(true).decide() {
+            Ok(Verdict::Equal) => Ok(Verdict::EqualApart),
+            _ => verdict,
+        }
+    }
+
+    fn accesses_memory(&self) -> bool {
+        let accesses = |sem: &Semantics| sem.uses.memory_read || sem.uses.memory_write;
+        let instructions = self.codes.iter().flat_map(|code| &code.program.insts);
+        let mut bodies = instructions.filter_map(|inst| semantics(&self.setup, inst));
+        bodies.any(|(first, second)| accesses(first) || second.is_some_and(accesses))
+    }
+
+    fn decide(&self) -> Result<Verdict, ProofError> {
         let routes = Routes::default();
         let mut unfinished = false;
         let mut reason = None;
@@ -160,6 +189,8 @@ impl Question<'_> {
                 Ok(Part::Equal { unfinished: more }) => unfinished |= more,
                 Ok(Part::Undecided(why)) => reason = Some(why),
                 Ok(Part::Unknown(why)) => return Ok(Verdict::Unknown(why)),
+                // No memory is such that a replay could have it.
+                Ok(Part::Differ(found)) if self.setup.apart => return Ok(Verdict::Unknown(found.name)),
                 Ok(Part::Differ(found)) => {
                     // The difference may be due to what other lanes write, which was left open.
                     match self.differ(&mut terms, &found) {
@@ -184,6 +215,7 @@ impl Question<'_> {
         match self.part(&mut terms, &routes, Lanes::All, &mut Decided::default())? {
             Part::Equal { unfinished } => Ok(self.equal(unfinished)),
             Part::Undecided(why) | Part::Unknown(why) => Ok(Verdict::Unknown(why)),
+            Part::Differ(found) if self.setup.apart => Ok(Verdict::Unknown(found.name)),
             Part::Differ(found) => self.differ(&mut terms, &found),
         }
     }
@@ -219,7 +251,8 @@ impl Question<'_> {
                 assumptions.push(assume::parse(terms, setup, lanes, lane, text)?);
             }
         }
-        let pairs = match self.pairs(terms, lanes, [a, b], decided) {
+        let live = self.live_after(a.end);
+        let pairs = match self.pairs(terms, lanes, [a, b], &live, decided) {
             Ok(pairs) => pairs,
             Err(why) => return Ok(Part::Undecided(why)),
         };
@@ -247,7 +280,18 @@ impl Question<'_> {
                 Answer::Holds(model) => {
                     let addresses =
                         [a, b].iter().flat_map(|outcome| outcome.state.addresses.clone()).collect();
-                    return Ok(Part::Differ(Found { lanes, name: pair.name, conditions, addresses, model }));
+                    let returns =
+                        [a, b].into_iter().filter_map(|outcome| outcome.end.return_address()).collect();
+                    let name = pair.name;
+                    return Ok(Part::Differ(Found {
+                        lanes,
+                        name,
+                        conditions,
+                        addresses,
+                        returns,
+                        live,
+                        model,
+                    }));
                 }
             }
         }
@@ -262,12 +306,22 @@ impl Question<'_> {
         Ok(Part::Equal { unfinished })
     }
 
+    /// What is compared after programs that end so.
+    fn live_after(&self, end: End) -> Live {
+        self.live.clone().unwrap_or_else(|| match end {
+            End::Wave => Live::Memory,
+            End::Return(_) => Live::function(),
+            End::Code => Live::Written,
+        })
+    }
+
     /// The values that have to be equal.
     fn pairs(
         &self,
         terms: &mut Terms,
         lanes: Lanes,
         [a, b]: [&Outcome; 2],
+        live: &Live,
         decided: &mut Decided,
     ) -> Result<Vec<Pair>, String> {
         let setup = &self.setup;
@@ -280,13 +334,8 @@ impl Question<'_> {
             // Code without an end of its own ends where the other does.
             _ => return Err("one program ends the wave, the other does not".into()),
         }
-        let live = self.live.clone().unwrap_or_else(|| match a.end {
-            End::Wave => Live::Memory,
-            End::Return(_) => Live::function(),
-            End::Code => Live::Written,
-        });
         let written: BTreeSet<(u32, Register)> = a.state.written().chain(b.state.written()).collect();
-        let wanted = |register: Register| match &live {
+        let wanted = |register: Register| match live {
             Live::Written => true,
             Live::Registers(list) => list.contains(&register),
             Live::Memory => false,
@@ -333,15 +382,21 @@ impl Question<'_> {
 
     /// Runs both programs on the interpreter with the inputs for which the conditions hold.
     fn differ(&self, terms: &mut Terms, difference: &Found) -> Result<Verdict, ProofError> {
-        let Found { lanes, name, conditions, addresses, model } = difference;
+        let Found { lanes, name, conditions, addresses, returns, live, model } = difference;
         let unknown = |why: &str| Verdict::Unknown(format!("{name} differs in the model, but {why}"));
         let mut memory = BTreeMap::new();
         let mut model = model.clone();
-        if !addresses.is_empty() {
+        let code = code_base(terms);
+        let reads_code = terms.reachable(conditions).contains(&code);
+        if !addresses.is_empty() || !returns.is_empty() || reads_code {
             // Once more, with addresses that the interpreter can have, and the bytes that are read there.
             let mut conditions = conditions.clone();
             for address in addresses {
                 conditions.push(replay::is_inside(terms, *address));
+            }
+            conditions.push(replay::is_code_base(terms, code));
+            for address in returns {
+                conditions.push(replay::is_caller(terms, *address));
             }
             let loads: Vec<[Term; 2]> = terms
                 .reachable(&conditions)
@@ -354,7 +409,7 @@ impl Question<'_> {
             wanted.extend(loads.iter().flatten());
             match self.solver.ask(terms, &conditions, &wanted)? {
                 Answer::Holds(values) => model = values,
-                _ => return Ok(unknown("no buffer is found for which it does")),
+                _ => return Ok(unknown("no addresses are found for which it does")),
             }
             let bytes =
                 loads.iter().filter_map(|[at, byte]| Some((*model.get(at)? as u64, *model.get(byte)? as u8)));
@@ -378,8 +433,8 @@ impl Question<'_> {
                 Lanes::One(_) => drop(inputs.insert(variable.clone(), *value)),
             }
         }
-        inputs.retain(|name, value| *value != 0 && !name.starts_with(OTHER_LANES));
-        match replay::run(self, &inputs, &memory) {
+        inputs.retain(|name, value| *value != 0 && !name.starts_with(OTHER_LANES) && name != CODE);
+        match replay::run(self, live, &inputs, &memory) {
             Ok(outputs) if !outputs.is_empty() => {
                 Ok(Verdict::Differ(Counterexample { inputs, memory, outputs }))
             }
@@ -397,7 +452,7 @@ impl Question<'_> {
 fn is_open(terms: &Terms, term: Term) -> bool {
     match &terms.node(term).op {
         Op::Apply(_) | Op::Select => true,
-        Op::Var(name) => name.starts_with(OTHER_LANES) || name == "code",
+        Op::Var(name) => name.starts_with(OTHER_LANES),
         _ => false,
     }
 }
@@ -411,6 +466,10 @@ struct Found {
     conditions: Vec<Term>,
     /// The addresses of all accesses to global memory.
     addresses: Vec<Term>,
+    /// Where each program returns to, if it does.
+    returns: Vec<Term>,
+    /// What is compared.
+    live: Live,
     model: BTreeMap<Term, u128>,
 }
 
@@ -453,8 +512,14 @@ fn stores(terms: &mut Terms, a: &State, b: &State) -> Result<Vec<Pair>, String> 
     if a.events.len() != b.events.len() {
         return Err(different());
     }
+    // The order matters within each memory only.
+    let [a, b] = [a, b].map(|state| {
+        let mut events: Vec<&Event> = state.events.iter().collect();
+        events.sort_by_key(|event| event.memory);
+        events
+    });
     let mut pairs = Vec::new();
-    for (x, y) in a.events.iter().zip(&b.events) {
+    for (x, y) in a.into_iter().zip(b) {
         if x.memory != y.memory || terms.width(x.value) != terms.width(y.value) {
             return Err(different());
         }

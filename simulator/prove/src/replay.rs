@@ -23,6 +23,24 @@ const BUDGET: u64 = 1_000_000;
 /// Bytes of the memory in which accesses lie.
 const MEMORY: u64 = 1 << 20;
 
+/// The address of the code.
+const CODE_BASE: u64 = 0x1_0000_0000;
+
+/// Where functions return to, from the start of the code: outside of all programs.
+const CALLER: u64 = 1 << 30;
+
+/// The condition that code is at the address at which a replay has it.
+pub fn is_code_base(terms: &mut Terms, code: Term) -> Term {
+    let base = terms.constant(CODE_BASE as u128, 64);
+    terms.eq(code, base)
+}
+
+/// The condition that an address is the one to which functions return in a replay.
+pub fn is_caller(terms: &mut Terms, address: Term) -> Term {
+    let caller = terms.constant((CODE_BASE + CALLER) as u128, 64);
+    terms.eq(address, caller)
+}
+
 /// The condition that an access is inside the memory that a replay has.
 pub fn is_inside(terms: &mut Terms, address: Term) -> Term {
     let low = terms.constant(OWNED_BASE as u128, 64);
@@ -31,9 +49,11 @@ pub fn is_inside(terms: &mut Terms, address: Term) -> Term {
     terms.ult(distance, end)
 }
 
-/// Returns what differs after both programs; the reason if one cannot run. `bytes` is memory at the start.
+/// Returns what differs after both programs of what is compared; the reason if one cannot run. `bytes` is memory at the
+/// start.
 pub fn run(
     question: &Question<'_>,
+    live: &Live,
     inputs: &BTreeMap<String, u128>,
     bytes: &BTreeMap<u64, u8>,
 ) -> Result<Vec<Difference>, String> {
@@ -41,10 +61,10 @@ pub fn run(
     let [a, b] = &question.codes;
     let waves =
         [one(&question.setup, *a, inputs, &memories[0])?, one(&question.setup, *b, inputs, &memories[1])?];
-    let listed = |register: Register| match &question.live {
-        None | Some(Live::Written) => true,
-        Some(Live::Registers(list)) => list.contains(&register),
-        Some(Live::Memory) => false,
+    let listed = |register: Register| match live {
+        Live::Written => true,
+        Live::Registers(list) => list.contains(&register),
+        Live::Memory => false,
     };
     let mut differences = Vec::new();
     let mut note = |name: String, values: [u32; 2]| {
@@ -94,6 +114,7 @@ fn one(
     let mut wave = Wave::new(setup.wave_size);
     wave.mode = setup.mode;
     wave.pc = code.entry;
+    wave.code_base = CODE_BASE;
     let mut exec = u64::MAX;
     for (name, value) in inputs {
         let (name, lane) = match name.split_once('.') {
@@ -123,8 +144,8 @@ fn one(
     let end = last.map_or(0, |(inst, pc)| pc + inst.size as u64);
     match interp::run(code.program, &mut wave, &mut context, BUDGET, &mut executed) {
         Err(Event::EndPgm) => Ok(wave),
-        // Sequences have no end of their own.
-        Err(_) if wave.pc == end => Ok(wave),
+        // Sequences have no end of their own; functions return.
+        Err(_) if wave.pc == end || wave.pc == CALLER => Ok(wave),
         Err(event) => Err(format!("{event:?}")),
         Ok(()) => Err(format!("it takes more than {BUDGET} instructions")),
     }

@@ -15,6 +15,8 @@ pub struct Setup {
     pub full_exec: bool,
     /// Float arithmetic is unknown functions, for code that only moves floats.
     pub uninterpreted_float: bool,
+    /// Global memory through different uniform pointers is apart: see `machine::registers`.
+    pub apart: bool,
     /// How often a loop may run.
     pub unroll: u32,
 }
@@ -22,7 +24,15 @@ pub struct Setup {
 impl Setup {
     /// A machine with the default MODE of compute kernels, and arbitrary EXEC.
     pub fn new(arch: Arch, wave_size: u32) -> Setup {
-        Setup { arch, wave_size, mode: 0xf0, full_exec: false, uninterpreted_float: false, unroll: 8 }
+        Setup {
+            arch,
+            wave_size,
+            mode: 0xf0,
+            full_exec: false,
+            uninterpreted_float: false,
+            apart: false,
+            unroll: 8,
+        }
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Event {
 pub enum MemoryId {
     /// Device memory.
     Global,
+    /// Device memory through a pointer, if that through other pointers is apart.
+    Apart(Term),
     /// The workgroup's LDS.
     Lds,
     /// The private memory of a lane.
@@ -36,7 +38,7 @@ pub enum MemoryId {
 impl MemoryId {
     /// Bits of an address.
     pub fn address_bits(self) -> u32 {
-        if self == MemoryId::Global { 64 } else { 32 }
+        if matches!(self, MemoryId::Global | MemoryId::Apart(_)) { 64 } else { 32 }
     }
 }
 
@@ -149,6 +151,7 @@ impl State {
     pub fn memory(&self, terms: &mut Terms, id: MemoryId) -> Term {
         let name = match id {
             MemoryId::Global => "memory".to_string(),
+            MemoryId::Apart(pointer) => format!("memory.{}", pointer.number()),
             MemoryId::Lds => "lds".into(),
             MemoryId::Scratch(lane) => format!("scratch.{lane}"),
         };

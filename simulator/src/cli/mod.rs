@@ -46,6 +46,8 @@ mod profile;
 mod progress;
 mod prompt;
 #[cfg(feature = "prove")]
+mod bodies;
+#[cfg(feature = "prove")]
 mod prove;
 mod run;
 mod schedule;

@@ -17,9 +17,10 @@ use wavesim_loader::assembly::AssemblyOptions;
 use wavesim_loader::code_object::{self, TEXT};
 use wavesim_machine::exec::program::Program;
 use wavesim_prove::{Code, Counterexample, Live, ProofError, Question, Setup, Solver, Verdict, register};
+use wavesim_verify::{Answer, VerifyError};
 
 /// The programs cannot be compared, or the solver does not know.
-const UNKNOWN: u8 = 3;
+pub(super) const UNKNOWN: u8 = 3;
 
 /// Registers and bytes of a counterexample that are shown.
 const SHOWN: usize = 12;
@@ -32,6 +33,8 @@ Examples:
   wavesim prove -e 'v_and_b32 v0, 0xff, v1' -e 'v_mov_b32 v0, v1' --assume 'v1 < 256'
   wavesim prove O0.co O3.co --symbol square --live v0
   wavesim prove --identities rules.txt
+  wavesim prove --compiled -e 'v_perm_b32 v0, v1, v2, v3'
+  wavesim prove --architectures v_cvt_f16_f32
 
 An SMT solver has to be installed: bitwuzla, z3 or cvc5. Exit codes: 0 equal (for all inputs, or up to the
 given number of loop iterations); 1 they differ; 2 bad usage or bad input; 3 unknown.")]
@@ -45,6 +48,13 @@ pub struct ProveArgs {
     /// A file with a pair of sequences in each line: `A == B`, or `A == B when PRECONDITION`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["inputs", "sequences"])]
     pub identities: Option<PathBuf>,
+    /// Compare the code that the compiled engine makes of one program without branches and memory with the pseudocode
+    #[arg(long, conflicts_with_all = ["identities", "live", "assume", "uninterpreted_float", "full_exec"])]
+    pub compiled: bool,
+    /// Compare the pseudocode that a mnemonic (or, without a name, each) has on all architectures
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    #[arg(conflicts_with_all = ["inputs", "sequences", "identities", "compiled", "live", "assume"])]
+    pub architectures: Option<String>,
     /// Function or kernel, in both files or (twice) in each [default: the only one, or the beginning]
     #[arg(long, value_name = "NAME")]
     pub symbol: Vec<String>,
@@ -65,6 +75,10 @@ pub struct ProveArgs {
     /// Float arithmetic is unknown functions: fast, for code that only moves floats
     #[arg(long)]
     pub uninterpreted_float: bool,
+    /// Memory through different pointers may overlap. Without this option, programs that are equal only if it does not are
+    /// said to be so
+    #[arg(long)]
+    pub may_alias: bool,
     /// How often a loop may run
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub unroll: u32,
@@ -82,6 +96,13 @@ pub fn run(args: &ProveArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     if let Some(path) = &args.identities {
         return identities(args, path, out);
     }
+    if let Some(name) = &args.architectures {
+        let solver = Solver::find(Duration::from_secs(args.timeout))?;
+        return super::bodies::run(name, &solver, args.json, out);
+    }
+    if args.compiled {
+        return compiled(args, out);
+    }
     let programs = match (&args.inputs[..], &args.sequences[..]) {
         ([a, b], []) => {
             let symbol = |at: usize| args.symbol.get(at).or(args.symbol.first()).map(String::as_str);
@@ -96,17 +117,59 @@ pub fn run(args: &ProveArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         Err(error @ (ProofError::Assume(_) | ProofError::Solver(_))) => return Err(error.into()),
         Err(error) => Verdict::Unknown(error.to_string()),
     };
+    answer(args, &verdict, out)
+}
+
+fn answer(args: &ProveArgs, verdict: &Verdict, out: &mut dyn Write) -> anyhow::Result<u8> {
     if args.json {
-        writeln!(out, "{}", to_json(&verdict))?;
+        writeln!(out, "{}", to_json(verdict))?;
     } else {
-        report(&verdict, out)?;
+        report(verdict, out)?;
     }
-    Ok(code_of(&verdict))
+    Ok(code_of(verdict))
+}
+
+/// Compares the compiled code of a program with the pseudocode.
+fn compiled(args: &ProveArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let opened = match (&args.inputs[..], &args.sequences[..]) {
+        ([path], []) => open(args, path, args.symbol.first().map(String::as_str))?,
+        ([], [text]) => sequence(args, text)?,
+        _ => bail!("--compiled takes one program: a file, or a sequence (-e)"),
+    };
+    if opened.entry != 0 {
+        bail!("--compiled takes a program that begins at its first instruction");
+    }
+    let arch = opened.program.arch;
+    let setup = Setup { mode: abi::default_mode(arch), ..Setup::new(arch, opened.wave) };
+    let solver = Solver::find(Duration::from_secs(args.timeout))?;
+    let program = opened.program.with_syntax(wavesim_asm::print::syntax);
+    let verdict = match wavesim_verify::verify(&setup, &program, &solver) {
+        Ok(Answer::Equal) => Verdict::Equal,
+        Ok(Answer::Unknown(why)) => Verdict::Unknown(why),
+        Ok(Answer::Differ(example)) => {
+            let inputs: Vec<String> =
+                example.inputs.iter().map(|(name, value)| format!("{name}={value:#x}")).collect();
+            let (registers, inputs) = (example.registers.join(", "), inputs.join(" "));
+            if args.json {
+                writeln!(
+                    out,
+                    "{}",
+                    json!({"verdict": "differ", "registers": example.registers, "inputs": inputs})
+                )?;
+            } else {
+                writeln!(out, "differ: {registers} for {inputs} (all others are 0)")?;
+            }
+            return Ok(super::FAILED);
+        }
+        Err(VerifyError::Unsupported(why)) => Verdict::Unknown(why),
+        Err(error @ VerifyError::Solver(_)) => return Err(error.into()),
+    };
+    answer(args, &verdict, out)
 }
 
 fn code_of(verdict: &Verdict) -> u8 {
     match verdict {
-        Verdict::Equal | Verdict::EqualUpTo(_) => super::OK,
+        Verdict::Equal | Verdict::EqualUpTo(_) | Verdict::EqualApart => super::OK,
         Verdict::Differ(_) => super::FAILED,
         Verdict::Unknown(_) => UNKNOWN,
     }
@@ -181,6 +244,7 @@ fn ask(
         full_exec: args.full_exec,
         uninterpreted_float: args.uninterpreted_float,
         unroll: args.unroll,
+        apart: !args.may_alias,
         ..Setup::new(arch, a.wave)
     };
     let solver = match Solver::find(Duration::from_secs(args.timeout)) {
@@ -301,6 +365,9 @@ fn report(verdict: &Verdict, out: &mut dyn Write) -> anyhow::Result<()> {
         Verdict::EqualUpTo(count) => {
             writeln!(out, "equal if no loop runs more than {count} times (--unroll)")?;
         }
+        Verdict::EqualApart => {
+            writeln!(out, "equal if memory through different pointers does not overlap (--may-alias)")?;
+        }
         Verdict::Unknown(why) => writeln!(out, "unknown: {why}")?,
         Verdict::Differ(example) => counterexample(example, out)?,
     }
@@ -360,6 +427,7 @@ fn to_json(verdict: &Verdict) -> Value {
     match verdict {
         Verdict::Equal => json!({"verdict": "equal"}),
         Verdict::EqualUpTo(count) => json!({"verdict": "equal_up_to", "iterations": count}),
+        Verdict::EqualApart => json!({"verdict": "equal_apart"}),
         Verdict::Unknown(why) => json!({"verdict": "unknown", "reason": why}),
         Verdict::Differ(example) => {
             let outputs: Vec<Value> =

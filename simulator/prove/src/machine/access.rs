@@ -277,7 +277,7 @@ impl smt::Machine for Machine<'_> {
         let inside = self.inside(terms, space, address);
         let (id, address) = self.place(terms, space, address, lane)?;
         let shared = !matches!(id, MemoryId::Scratch(_));
-        self.state.loads_after_stores |= shared && !self.state.events.is_empty();
+        self.state.loads_after_stores |= shared && self.state.events.iter().any(|event| event.memory == id);
         let memory = self.state.memory(terms, id);
         let mut value: Option<Term> = None;
         for k in 0..bytes {

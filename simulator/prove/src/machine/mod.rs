@@ -16,8 +16,8 @@ use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Binding, Fmt, Operand};
 use wavesim_machine::state::wave::EXEC_LO;
 
-/// The number of terms beyond which a proof is given up.
-const MAX_TERMS: usize = 20_000_000;
+/// The number of terms beyond which a proof is given up: about 1.5 GB.
+const MAX_TERMS: usize = 5_000_000;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -224,7 +224,10 @@ impl<'a> Machine<'a> {
     }
 }
 
+/// The variable that is the address of the first instruction.
+pub const CODE: &str = "code";
+
 /// The address of the first instruction, of which nothing is known.
 pub fn code_base(terms: &mut Terms) -> Term {
-    terms.var("code", Sort::Bits(64))
+    terms.var(CODE, Sort::Bits(64))
 }

@@ -124,6 +124,10 @@ impl Machine<'_> {
             Space::Global | Space::Flat | Space::Buffer | Space::Scalar => {
                 let address = terms.resize(address, 64);
                 self.state.addresses.push(address);
+                if self.setup.apart {
+                    let pointer = pointer(terms, address)?;
+                    return Ok((MemoryId::Apart(pointer), address));
+                }
                 (MemoryId::Global, address)
             }
             Space::Lds => (MemoryId::Lds, narrow(terms)),
@@ -144,5 +148,28 @@ impl Machine<'_> {
         let address = terms.resize(address, 64);
         let outside = terms.eq(address, nowhere);
         terms.not(outside)
+    }
+}
+
+/// The pointer in an address, a sum: the only term of it that has more than 32 bits, and is the same in all lanes.
+fn pointer(terms: &Terms, address: Term) -> Result<Term> {
+    let (mut open, mut found) = (vec![address], Vec::new());
+    while let Some(term) = open.pop() {
+        let node = terms.node(term);
+        match node.op {
+            Op::Add => open.extend(&node.args),
+            Op::Const(_) => {}
+            // An offset that is extended.
+            Op::Concat if terms.value(node.args[0]) == Some(0) && terms.width(node.args[0]) >= 32 => {}
+            _ => found.push(term),
+        }
+    }
+    let lane = |term: &Term| match &terms.node(*term).op {
+        Op::Var(name) => name.starts_with('v') && !name.starts_with("vcc") || name == "active",
+        _ => false,
+    };
+    match found[..] {
+        [one] if !terms.reachable(&[one]).iter().any(lane) => Ok(one),
+        _ => unsupported("an address of which the pointer is not known"),
     }
 }

@@ -348,7 +348,7 @@ impl Goal<'_> {
             };
             let proof = match question.answer() {
                 Ok(Verdict::Equal) => Ok(()),
-                Ok(Verdict::EqualUpTo(_)) => Err("a loop".to_string()),
+                Ok(Verdict::EqualUpTo(_) | Verdict::EqualApart) => Err("not for all inputs".to_string()),
                 Ok(Verdict::Differ(_)) => {
                     refuted += 1;
                     continue;

@@ -1,5 +1,6 @@
 //! Pairs of sequences whose relation is known. Without a solver, they are skipped.
 
+mod approximate;
 mod modifiers;
 mod pairs;
 mod random;

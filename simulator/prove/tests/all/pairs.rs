@@ -170,3 +170,45 @@ fn assumptions_on_exec_are_of_single_lanes() {
     let Some(verdict) = ask(setup, texts, &["exec_lo == 0"], None) else { return };
     assert_eq!(verdict.expect("an answer"), Verdict::Equal);
 }
+
+/// Functions differ with a return address, which the replay has.
+#[test]
+fn functions_that_differ_are_run() {
+    for (arch, size) in [(Arch::Rdna3, 32), (Arch::Cdna3, 64)] {
+        let setup = Setup::new(arch, size);
+        let function = |line: &str| format!("{line}; s_setpc_b64 s[30:31]");
+        let [a, b] = ["v_bfe_i32 v1, v1, 0, 1", "v_bfe_i32 v1, v0, 0, 1"].map(function);
+        let live = Some(wavesim_prove::Live::Registers(wavesim_prove::register("v1").into_iter().collect()));
+        let Some(verdict) = ask(setup.clone(), [&a, &b], &[], live) else { return };
+        let Ok(Verdict::Differ(example)) = verdict else { panic!("{verdict:?}") };
+        assert!(example.outputs.iter().all(|one| one.name.starts_with("v1")), "{example:?}");
+        // A register that is no result may differ; the address of the code is the same in both.
+        let [a, b] = ["v_mov_b32 v9, 1", "v_mov_b32 v9, 2"].map(function);
+        let Some(verdict) = ask(setup.clone(), [&a, &b], &[], None) else { return };
+        assert_eq!(verdict.expect("an answer"), Verdict::Equal);
+        let pc = |shift: &str| function(&format!("s_getpc_b64 s[0:1]; v_lshlrev_b32 v0, {shift}, s0"));
+        let Some(verdict) = ask(setup, [&pc("1"), &pc("2")], &[], None) else { return };
+        assert!(matches!(verdict, Ok(Verdict::Differ(_))), "{verdict:?}");
+    }
+}
+
+/// Stores through two pointers in another order: equal only if they do not overlap.
+#[test]
+fn pointers_may_be_apart() {
+    let setup = Setup { full_exec: true, ..Setup::new(Arch::Rdna3, 32) };
+    let a = "global_store_b32 v0, v1, s[0:1]; global_store_b32 v0, v2, s[2:3]";
+    let b = "global_store_b32 v0, v2, s[2:3]; global_store_b32 v0, v1, s[0:1]";
+    let live = Some(wavesim_prove::Live::Memory);
+    let Some(verdict) = ask(Setup { apart: true, ..setup.clone() }, [a, b], &[], live.clone()) else {
+        return;
+    };
+    assert_eq!(verdict.expect("an answer"), Verdict::EqualApart);
+    // A load between them, through one of them, and other stored values.
+    let a = "global_store_b32 v0, v1, s[0:1]; global_load_b32 v2, v0, s[2:3]; s_waitcnt vmcnt(0)";
+    let b = "global_load_b32 v2, v0, s[2:3]; s_waitcnt vmcnt(0); global_store_b32 v0, v1, s[0:1]";
+    let Some(verdict) = ask(Setup { apart: true, ..setup.clone() }, [a, b], &[], None) else { return };
+    assert_eq!(verdict.expect("an answer"), Verdict::EqualApart);
+    let c = "global_load_b32 v2, v0, s[2:3]; s_waitcnt vmcnt(0); global_store_b32 v0, v2, s[0:1]";
+    let Some(verdict) = ask(Setup { apart: true, ..setup }, [a, c], &[], None) else { return };
+    assert!(matches!(verdict, Ok(Verdict::Differ(_) | Verdict::Unknown(_))), "{verdict:?}");
+}

@@ -1,0 +1,3 @@
+//! The meaning of host operations. Without AVX2, tests are skipped.
+
+mod host;
