@@ -455,16 +455,24 @@ impl Terms {
             _ if a == b => self.bool(true),
             (_, Some(1)) if self.width(a) == 1 => a,
             (_, Some(0)) if self.width(a) == 1 => self.not(a),
-            // The bits beyond a zero-extended value.
-            (_, Some(y)) if self.node(a).op == Op::Concat && self.node(a).args[0] != a => {
+            // Bits above or below that are constant, such as those beyond a zero-extended value.
+            (_, Some(y)) if self.node(a).op == Op::Concat => {
                 let (high, low) = (self.node(a).args[0], self.node(a).args[1]);
-                let Some(x) = self.value(high) else { return self.bits(Op::Eq, vec![a, b], 1) };
                 let width = self.width(low);
-                if x != y >> width {
-                    return self.bool(false);
+                let (above, below) = (y >> width, y & mask(width));
+                match (self.value(high), self.value(low)) {
+                    (Some(x), _) if x != above => self.bool(false),
+                    (_, Some(x)) if x != below => self.bool(false),
+                    (Some(_), _) => {
+                        let below = self.constant(below, width);
+                        self.eq(low, below)
+                    }
+                    (_, Some(_)) => {
+                        let above = self.constant(above, self.width(high));
+                        self.eq(high, above)
+                    }
+                    _ => self.bits(Op::Eq, vec![a, b], 1),
                 }
-                let y = self.constant(y, width);
-                self.eq(low, y)
             }
             _ => self.bits(Op::Eq, vec![a, b], 1),
         }

@@ -1,3 +1,6 @@
-//! The meaning of host operations. Without AVX2, tests are skipped.
+//! The meaning of host operations, and proofs about compiled code. Without a solver or a compiled engine, proofs are
+//! skipped.
 
 mod host;
+mod rules;
+mod sweep;
