@@ -9,7 +9,7 @@
 //! - [`memory`], [`copy`]: allocations, copies, fills
 //! - [`ipc`]: memory and events that processes share
 //! - [`array`](mod@array), [`array_copy`], [`texture`]: arrays, their copies, textures and surfaces
-//! - [`stream`]: streams and events; [`op`]: their operations; [`graph`]: graphs
+//! - [`stream`], [`event`]: streams and events; [`op`]: their operations; [`graph`]: graphs
 //! - [`rtc`]: `hiprtc`; [`link`]: run-time linking of bitcode
 //! - [`profiling`]: markers for profilers
 //! - [`device`]: properties, attributes; [`peer`]: access of devices to each other; [`context`]: contexts; [`error`]: the last error, error strings
@@ -30,6 +30,7 @@ pub mod context;
 pub mod copy;
 pub mod device;
 pub mod error;
+pub mod event;
 pub mod ffi;
 pub mod gpu;
 pub mod graph;
@@ -56,6 +57,7 @@ mod functions {
     pub use crate::copy::*;
     pub use crate::device::*;
     pub use crate::error::*;
+    pub use crate::event::*;
     pub use crate::graph::*;
     pub use crate::ipc::*;
     pub use crate::launch::*;

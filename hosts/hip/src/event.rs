@@ -1,0 +1,219 @@
+//! Events, also those that processes share.
+
+use crate::ffi::Out;
+use crate::gpu::{gpu, gpus, lock};
+use crate::graph::Capture;
+use crate::status::{Outcome, Status, call};
+use crate::stream::{Handle, Stream, Streams, may_wait, new_handle};
+use std::ffi::{c_int, c_uint};
+use std::sync::{Arc, Mutex};
+use wavesim_runtime::ipc::{IpcHandle, SharedCounters};
+use wavesim_runtime::queue::Ticket;
+
+/// `hipEventInterprocess`.
+const INTERPROCESS: c_uint = 4;
+
+/// An event, which refers to the work that it was recorded after.
+pub struct Event {
+    /// Ordinal of the device.
+    device: usize,
+    state: Mutex<Option<Recorded>>,
+    /// For events of several processes.
+    shared: Option<Arc<SharedCounters>>,
+    /// The handle of the counters, unless another process has created them.
+    handle: Option<IpcHandle>,
+}
+
+/// The work that an event waits for.
+enum Mark {
+    Work(Ticket),
+    /// A submission of any process.
+    Shared(Arc<SharedCounters>, u64),
+}
+
+impl Mark {
+    fn has_ended(&self) -> bool {
+        match self {
+            Mark::Work(ticket) => ticket.ended().is_some(),
+            Mark::Shared(counters, number) => counters.has_ended(*number),
+        }
+    }
+
+    fn wait(&self) {
+        match self {
+            Mark::Work(ticket) => {
+                ticket.wait();
+            }
+            Mark::Shared(counters, number) => counters.wait(*number),
+        }
+    }
+}
+
+#[derive(Clone)]
+enum Recorded {
+    Run(Ticket),
+    Captured(Arc<Capture>),
+}
+
+impl Streams {
+    /// Returns the event with a handle, of any device.
+    pub fn event(&self, handle: Handle) -> Outcome<Arc<Event>> {
+        let on = |streams: &Streams| lock(&streams.events).get(&handle).cloned();
+        let found = on(self).or_else(|| gpus().ok()?.iter().find_map(|gpu| on(&gpu.streams)));
+        found.ok_or(Status::INVALID_HANDLE.into())
+    }
+
+    fn add_event(&self, shared: Option<SharedCounters>, ipc: Option<IpcHandle>) -> Handle {
+        let (state, shared) = (Mutex::default(), shared.map(Arc::new));
+        let (handle, event) = (new_handle(), Event { device: self.device, state, shared, handle: ipc });
+        lock(&self.events).insert(handle, Arc::new(event));
+        handle
+    }
+
+    /// Adds an event that another process has created.
+    pub fn import_event(&self, handle: &IpcHandle) -> Outcome<Handle> {
+        Ok(self.add_event(Some(SharedCounters::open(handle)?), None))
+    }
+
+    /// Records an event after the work that has been submitted to the stream so far.
+    ///
+    /// # Errors
+    /// The event belongs to another device than the stream.
+    pub fn record(&self, event: &Event, stream: &Stream) -> Outcome {
+        if event.device != stream.device {
+            let (event, stream) = (event.device, stream.device);
+            let message = format!("an event of device {event} recorded in a stream of device {stream}");
+            return Err(Status::INVALID_HANDLE.because(message));
+        }
+        if let Some(counters) = event.shared.clone().filter(|_| lock(&stream.capture).is_none()) {
+            let number = counters.submit();
+            stream.gpu()?.streams.enqueue(stream, move || counters.end(number)).start();
+            return Ok(());
+        }
+        let recorded = match &*lock(&stream.capture) {
+            Some(capture) => Recorded::Captured(capture.clone()),
+            None => Recorded::Run(stream.gpu()?.streams.enqueue(stream, || {}).start()),
+        };
+        *lock(&event.state) = Some(recorded);
+        Ok(())
+    }
+}
+
+/// `hipStreamWaitEvent`.
+pub unsafe extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) -> c_int {
+    call("hipStreamWaitEvent", || {
+        let gpu = gpu()?;
+        let stream = gpu.streams.find(stream)?;
+        let event = gpu.streams.event(event)?;
+        if let Some(Recorded::Captured(capture)) = lock(&event.state).clone() {
+            // A capture serialises its operations, so joining it satisfies the wait.
+            return capture.join(&stream);
+        }
+        match event.mark()?.filter(|mark| !mark.has_ended()) {
+            Some(Mark::Work(ticket)) => drop(stream.queue.submit(vec![ticket], || {})),
+            Some(mark) => drop(stream.queue.submit(Vec::new(), move || mark.wait())),
+            // The event was never recorded, or its work has ended.
+            None => {}
+        }
+        Ok(())
+    })
+}
+
+/// `hipEventCreate`.
+pub unsafe extern "C" fn hipEventCreate(event: Out<Handle>) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipEventCreateWithFlags(event, 0) }
+}
+
+/// `hipEventCreateWithFlags`.
+pub unsafe extern "C" fn hipEventCreateWithFlags(event: Out<Handle>, flags: c_uint) -> c_int {
+    call("hipEventCreate", || {
+        let shared = (flags & INTERPROCESS != 0).then(SharedCounters::new).transpose()?;
+        let (counters, handle) = shared.unzip();
+        event.put(gpu()?.streams.add_event(counters, handle))
+    })
+}
+
+/// `hipEventDestroy`.
+pub unsafe extern "C" fn hipEventDestroy(event: Handle) -> c_int {
+    call("hipEventDestroy", || {
+        let removed = gpus()?.iter().find_map(|gpu| lock(&gpu.streams.events).remove(&event));
+        removed.map(drop).ok_or(Status::INVALID_HANDLE.into())
+    })
+}
+
+/// `hipEventRecord`.
+pub unsafe extern "C" fn hipEventRecord(event: Handle, stream: Handle) -> c_int {
+    call("hipEventRecord", || {
+        let gpu = gpu()?;
+        gpu.streams.record(&*gpu.streams.event(event)?, &*gpu.streams.find(stream)?)
+    })
+}
+
+/// `hipEventRecordWithFlags`.
+pub unsafe extern "C" fn hipEventRecordWithFlags(event: Handle, stream: Handle, _flags: c_uint) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipEventRecord(event, stream) }
+}
+
+impl Event {
+    /// Returns the handle for other processes.
+    pub fn export(&self) -> Outcome<IpcHandle> {
+        self.handle.ok_or_else(|| Status::INVALID_VALUE.because("not an event of hipEventInterprocess"))
+    }
+
+    /// Returns the work that the event refers to, or `None` if the event was never recorded.
+    fn mark(&self) -> Outcome<Option<Mark>> {
+        match &self.shared {
+            Some(counters) => Ok(Some(Mark::Shared(counters.clone(), counters.submitted()))),
+            None => Ok(self.ticket()?.map(Mark::Work)),
+        }
+    }
+
+    /// Returns the ticket of the work that the event refers to, or `None` if the event was never recorded.
+    fn ticket(&self) -> Outcome<Option<Ticket>> {
+        match &*lock(&self.state) {
+            Some(Recorded::Run(ticket)) => Ok(Some(ticket.clone())),
+            Some(Recorded::Captured(_)) => Err(Status::STREAM_CAPTURE_UNSUPPORTED.into()),
+            None => Ok(None),
+        }
+    }
+}
+
+/// `hipEventSynchronize`.
+pub unsafe extern "C" fn hipEventSynchronize(event: Handle) -> c_int {
+    call("hipEventSynchronize", || {
+        let gpu = gpu()?;
+        may_wait()?;
+        if let Some(mark) = gpu.streams.event(event)?.mark()? {
+            mark.wait();
+        }
+        gpu.check()
+    })
+}
+
+/// `hipEventQuery`.
+pub unsafe extern "C" fn hipEventQuery(event: Handle) -> c_int {
+    call("hipEventQuery", || {
+        let gpu = gpu()?;
+        match gpu.streams.event(event)?.mark()? {
+            Some(mark) if !mark.has_ended() => Err(Status::NOT_READY.into()),
+            _ => gpu.check(),
+        }
+    })
+}
+
+/// `hipEventElapsedTime`. Reports the time of the simulation, or the predicted one of a GPU (`WAVESIM_TIMING`).
+pub unsafe extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, stop: Handle) -> c_int {
+    call("hipEventElapsedTime", || {
+        let streams = &gpu()?.streams;
+        let ended = |handle: Handle| -> Outcome<std::time::Instant> {
+            let ticket = streams.event(handle)?.ticket()?.ok_or(Status::INVALID_HANDLE)?;
+            Ok(ticket.ended().ok_or(Status::NOT_READY)?)
+        };
+        let (start, stop) = (ended(start)?, ended(stop)?);
+        let forward = stop.saturating_duration_since(start).as_secs_f64();
+        let backward = start.saturating_duration_since(stop).as_secs_f64();
+        milliseconds.put(((forward - backward) * 1e3) as f32)
+    })
+}
