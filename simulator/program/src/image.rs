@@ -55,6 +55,69 @@ pub fn descriptor(image: &Image, arch: Arch, address: u64) -> Result<[u32; 8], I
     Ok(words)
 }
 
+/// The image that a descriptor describes, and its address. All levels and layers are those of the memory: a view begins
+/// at the fields `base_level` and `base_array`.
+///
+/// # Errors
+/// The architecture has no images, or the type is none of images with the linear layout.
+pub fn described(words: &[u32], arch: Arch) -> Result<(Image, u64), DescribeError> {
+    let layout = record::layout(arch, "ImageDescriptor").ok_or(LayoutError::NoImages(arch.name()))?;
+    let get = |name: &str| layout.field(name).map_or(0, |field| layout.get(field, words));
+    let kind = get("type");
+    let all = [
+        Dimension::D1,
+        Dimension::D2,
+        Dimension::D3,
+        Dimension::Cube,
+        Dimension::D1Array,
+        Dimension::D2Array,
+    ];
+    let dimension =
+        all.into_iter().find(|dimension| *dimension as u64 == kind).ok_or(DescribeError::Type(kind))?;
+    if get("sw_mode") != 0 {
+        return Err(DescribeError::Tiled(get("sw_mode")));
+    }
+    let (width, levels) = (get("width") as u32 + 1, get("max_mip") as u32 + 1);
+    let depth = get("depth") as u32 + 1;
+    let flat = matches!(dimension, Dimension::D1 | Dimension::D2);
+    let pitch_width = layout.field("depth").map_or(0, |field| field.width);
+    let pitch = (get("depth") | get("pitch_msb") << pitch_width) as u32 + 1;
+    let tall = !matches!(dimension, Dimension::D1 | Dimension::D1Array);
+    let swizzle = ["dst_sel_x", "dst_sel_y", "dst_sel_z", "dst_sel_w"].map(|name| match get(name) {
+        1 => ONE,
+        component if component >= 4 => component as u8 - 4,
+        _ => ZERO,
+    });
+    let image = Image {
+        dimension,
+        format: get("format") as u32,
+        size: [
+            width,
+            if tall { get("height") as u32 + 1 } else { 1 },
+            if dimension == Dimension::D3 { depth } else { 1 },
+        ],
+        layers: if flat || dimension == Dimension::D3 { 1 } else { depth },
+        levels,
+        pitch: (flat && levels == 1 && pitch > width).then_some(pitch),
+        swizzle,
+    };
+    Ok((image, get("base") << 8))
+}
+
+/// The reason why a descriptor describes no image with the linear layout.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DescribeError {
+    /// The image has no layout.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The type is none of images.
+    #[error("type {0} is no image with one sample for each texel")]
+    Type(u64),
+    /// The layout is not linear.
+    #[error("sw_mode {0} is not the linear layout")]
+    Tiled(u64),
+}
+
 /// The value of the fields `dst_sel_x` to `dst_sel_w` for a component of [`Image::swizzle`].
 pub fn select(from: u8) -> u64 {
     match from {

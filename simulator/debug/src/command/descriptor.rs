@@ -1,8 +1,10 @@
 //! `print t# s[0:7]`: descriptors in SGPRs, with the fields of the pseudocode's records.
 
 use super::{CommandResult, Debugger};
+use crate::expr;
 use isa_spec::arith::{block_format, buffer_format};
 use std::fmt::Write;
+use wavesim_machine::exec::image::{self, Dimension};
 use wavesim_machine::exec::record::{self, Layout};
 
 /// The names of descriptors in AMD's manuals, and their records.
@@ -19,6 +21,75 @@ impl Debugger<'_> {
             .ok_or_else(|| format!("{} has no {kind}", self.arch().name()))?;
         self.show_fields(layout, &kind, registers.trim(), out)?;
         Ok(true)
+    }
+
+    /// Prints a texel if `what` is `texel(s[0:7], x, …)`: the components of a load, and what is in memory. Returns whether
+    /// it is.
+    pub(super) fn print_texel(&self, what: &str, out: &mut String) -> Result<bool, String> {
+        let inner = what.strip_prefix("texel(").and_then(|rest| rest.strip_suffix(')'));
+        let Some(inner) = inner else { return Ok(false) };
+        let mut parts = inner.split(',').map(str::trim);
+        let words = self.scalars(parts.next().unwrap_or_default(), 8)?;
+        let (image, base) = image::described(&words, self.arch()).map_err(|e| e.to_string())?;
+        let evaluated = parts.map(|text| self.coordinate(text)).collect::<Result<Vec<u32>, String>>()?;
+        let (size, layers) = (image.size, image.layers);
+        let (bounds, names): (&[u32], _) = match image.dimension {
+            Dimension::D1 => (&[size[0]], "x"),
+            Dimension::D2 => (&[size[0], size[1]], "x, y"),
+            Dimension::D3 => (&[size[0], size[1], size[2]], "x, y, z"),
+            Dimension::Cube => (&[size[0], size[1], layers], "x, y, face"),
+            Dimension::D1Array => (&[size[0], layers], "x, layer"),
+            Dimension::D2Array => (&[size[0], size[1], layers], "x, y, layer"),
+        };
+        if evaluated.len() != bounds.len() {
+            return Err(format!("expected texel(s[0:7], {names}), of level 0"));
+        }
+        if let Some((at, _)) = evaluated.iter().zip(bounds).find(|(at, most)| at >= most) {
+            return Err(format!("{at} is outside of the image: {names} of {bounds:?} texels"));
+        }
+        let at = |k: usize| evaluated.get(k).copied().unwrap_or(0) as u64;
+        let (y, layer) = match image.dimension {
+            Dimension::D1Array => (0, at(1)),
+            _ => (at(1), at(2)),
+        };
+        let (block, bytes) = (image.block() as u64, image.element_bytes() as u64);
+        let level = image.levels(self.arch()).map_err(|e| e.to_string())?[0];
+        let layer_bytes = image.layer_bytes(self.arch()).map_err(|e| e.to_string())?;
+        let address =
+            base + level.offset + layer * layer_bytes + y / block * level.row_bytes + at(0) / block * bytes;
+        let mut element = [0; 16];
+        expr::Space::Global.read(&self.timeline, self.focus, address, &mut element[..bytes as usize])?;
+        let stored = u128::from_le_bytes(element);
+        let raw = match block {
+            1 => stored,
+            _ => block_format::block_texel(image.format, stored, (at(0) % block) as u32, (y % block) as u32),
+        };
+        let format = block_format::block_format(image.format);
+        let is_integer = buffer_format::from_format(format, 0, 4) == 1;
+        let component = |from: u8| {
+            let word = match from {
+                image::ZERO => 0,
+                image::ONE => buffer_format::from_format(format, 0, 4),
+                component => buffer_format::from_format(format, raw, component as u32),
+            };
+            if is_integer { format!("{}", word as i32) } else { format!("{}", f32::from_bits(word)) }
+        };
+        let components = image.swizzle.map(component).join(", ");
+        let name = buffer_format::by_number(image.format).map(|format| format.name);
+        let name = name.or(block_format::name(image.format)).unwrap_or("not supported");
+        let hex: String = element[..bytes as usize].iter().rev().map(|byte| format!("{byte:02x}")).collect();
+        let _ = writeln!(out, "{what} = [{components}]  ({name} 0x{hex} at 0x{address:x})");
+        Ok(true)
+    }
+
+    /// The value of a coordinate, an expression.
+    fn coordinate(&self, text: &str) -> Result<u32, String> {
+        match expr::evaluate(text, &self.timeline, self.focus)? {
+            expr::Value::Int(value) => {
+                u32::try_from(value).map_err(|_| format!("{value} is not a coordinate"))
+            }
+            _ => Err(format!("`{text}` is not an integer")),
+        }
     }
 
     fn show_fields(&self, layout: &Layout, kind: &str, registers: &str, out: &mut String) -> CommandResult {

@@ -186,7 +186,7 @@ impl Debugger<'_> {
             Some((head, ty)) => (head.trim(), Some(Format::parse(ty.trim())?)),
             None => (text, letter),
         };
-        if self.print_descriptor(what, out)? {
+        if self.print_descriptor(what, out)? || self.print_texel(what, out)? {
             return Ok(());
         }
         let wide = self.timeline.wave(self.focus.wave).size() == 64;

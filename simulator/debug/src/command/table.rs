@@ -243,7 +243,7 @@ pub const COMMANDS: &[Command] = &[
         name: "print",
         alias: Some("p"),
         arguments: "[/x] WHAT [as TYPE] [lanes A..B]",
-        help: "show registers (v3, v[0:3], s[2:3], exec), a variable of the source (acc, tile[3], p.x, *q), an argument (out_y, out_y[3]), a slice (out_y[3..7], v3[0..7], lds[0x40..0x4c]), the fields of a descriptor (t# s[0:7], s# s[8:11], v# s[0:3], bvh# s[0:3]) or an expression. TYPE is f32, i32 …, f16x2 or bf16x2, hex or bin; /x, /t, /d, /u, /f: in hexadecimal, binary, as i32, u32, f32",
+        help: "show registers (v3, v[0:3], s[2:3], exec), a variable of the source (acc, tile[3], p.x, *q), an argument (out_y, out_y[3]), a slice (out_y[3..7], v3[0..7], lds[0x40..0x4c]), the fields of a descriptor (t# s[0:7], s# s[8:11], v# s[0:3], bvh# s[0:3]), a texel of an image (texel(s[0:7], x, y)) or an expression. TYPE is f32, i32 …, f16x2 or bf16x2, hex or bin; /x, /t, /d, /u, /f: in hexadecimal, binary, as i32, u32, f32",
         completion: Completion::Value,
         repeats: false,
         run: |d, args, out| d.print(args, out),
