@@ -1,7 +1,7 @@
 //! Arrays: images in device memory, whose arrangement programs do not see.
 
 use crate::ffi::{In, Memory, Out};
-use crate::gpu::{gpu, lock};
+use crate::gpu::{Gpu, gpu, lock};
 use crate::memory::Extent;
 use crate::op::Pitched;
 use crate::status::{Failure, Outcome, Status, call};
@@ -89,7 +89,11 @@ impl From<ImageError> for Failure {
 }
 
 /// Device memory, freed when dropped.
-pub struct Owned(u64);
+pub struct Owned {
+    address: u64,
+    /// The device that has it.
+    gpu: &'static Gpu,
+}
 
 impl Owned {
     /// Allocates device memory.
@@ -98,21 +102,24 @@ impl Owned {
         if bytes > gpu.total_bytes().saturating_sub(gpu.device.allocated()) {
             return Err(Status::OUT_OF_MEMORY.into());
         }
-        Ok(Owned(gpu.device.alloc(bytes, name)?))
+        Ok(Owned { address: gpu.device.alloc(bytes, name)?, gpu })
     }
 
     /// Returns the address.
     pub fn address(&self) -> u64 {
-        self.0
+        self.address
+    }
+
+    /// Returns the device that has the memory.
+    pub fn gpu(&self) -> &'static Gpu {
+        self.gpu
     }
 }
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        if let Ok(gpu) = gpu() {
-            // Freeing fails only for memory that is not allocated.
-            let _ = gpu.device.free(self.0);
-        }
+        // Freeing fails only for memory that is not allocated.
+        let _ = self.gpu.device.free(self.address);
     }
 }
 
@@ -259,7 +266,9 @@ impl Array {
 }
 
 fn free(handle: Handle) -> Outcome {
-    gpu()?.streams.wait()?;
+    // What runs on the device may use it.
+    let owner = lock(&ARRAYS).get(&handle).map(|array| array.memory.gpu());
+    owner.map_or(Ok(()), |gpu| gpu.streams.wait())?;
     match lock(&ARRAYS).remove(&handle) {
         Some(_) => Ok(()),
         None if handle == 0 => Err(Status::INVALID_VALUE.into()),

@@ -64,7 +64,7 @@ pub struct View {
 /// A texture or a surface.
 struct Object {
     /// The object in device memory.
-    _memory: Owned,
+    memory: Owned,
     resource: Resource,
     /// `None` for surfaces.
     settings: Option<Settings>,
@@ -184,7 +184,7 @@ fn register(out: &Out<Handle>, words: &[u32], resource: Resource, settings: Opti
     gpu()?.device.write(memory.address(), &image::bytes(words))?;
     let handle = memory.address();
     out.put(handle)?;
-    lock(&OBJECTS).insert(handle, Object { _memory: memory, resource, settings });
+    lock(&OBJECTS).insert(handle, Object { memory, resource, settings });
     Ok(())
 }
 
@@ -225,7 +225,9 @@ fn destroy(handle: Handle) -> Outcome {
     if handle == 0 {
         return Ok(());
     }
-    gpu()?.streams.wait()?;
+    // What runs on the device may use it.
+    let owner = lock(&OBJECTS).get(&handle).map(|object| object.memory.gpu());
+    owner.map_or(Ok(()), |gpu| gpu.streams.wait())?;
     match lock(&OBJECTS).remove(&handle) {
         Some(_) => Ok(()),
         None => Err(Status::INVALID_VALUE.because("not the handle of a texture or surface")),
@@ -276,7 +278,7 @@ pub unsafe extern "C" fn hipDeviceGetTexture1DLinearMaxWidth(
     device: c_int,
 ) -> c_int {
     call("hipDeviceGetTexture1DLinearMaxWidth", || {
-        crate::device::only(device)?;
+        crate::gpu::gpu_at(device)?;
         check_images()?;
         format.get()?.texels(false, false)?;
         out.put(MAX_BUFFER_TEXELS as usize)
