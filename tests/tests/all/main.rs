@@ -21,6 +21,7 @@ mod exactness;
 mod examples;
 mod explore;
 mod explore_delays;
+mod explore_figure;
 mod front_end_fuzz;
 mod images;
 mod isa_export;
