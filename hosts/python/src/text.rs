@@ -144,13 +144,14 @@ pub fn observe_text(
     let again = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
     let observe = |cancel: &AtomicBool| -> Result<Value, wavesim_runtime::Error> {
         let code_cache = CodeCache::default();
+        let settings = Settings::from_env()?;
         let options = RunOptions {
             kernel: "",
             number: 1,
             checks: &checks,
             threads: Threads::Fixed(1),
             engine: Engine::default(),
-            delays: Settings::from_env()?.delays,
+            delays: settings.delays,
             code_cache: &code_cache,
             max_instructions,
             cooperative: false,
@@ -158,6 +159,7 @@ pub fn observe_text(
             cancel: Some(cancel),
             written: None,
             timing: None,
+            observation: Observation::of(&settings),
         };
         let (run, report) = wavesim_runtime::run(&prepared, &options, None)?;
         let mut dispatch = again.dispatch(max_instructions);

@@ -78,11 +78,11 @@ mod settings;
 mod target;
 mod timing;
 
+pub use coverage::Observation;
 pub use device::{Device, MemoryRange};
 pub use engine::{CodeCache, Engine};
 pub use error::Error;
 pub use kernel::Kernel;
-pub use coverage::Observation;
 pub use launch::{Launch, Outcome, RunOptions, run};
 pub use memory::{Bounds, HostMemory};
 pub use module::Module;

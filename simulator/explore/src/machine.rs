@@ -6,7 +6,8 @@
 //!
 //! With delayed memory (`Delays::Demanded` of the engine), a delayed operation is a thread of two steps: it accesses
 //! memory, and it writes its registers. The wave's step then ends before an instruction that waits for it, which cannot
-//! run before, and before one that accesses its registers.
+//! run before, and before one that accesses its registers. Until a wait shows that the operation is complete, its return
+//! conflicts with every step of the wave, which might use the registers earlier.
 //!
 //! A wave that polls does not run for ever: once it is in a loop in the same state as before and has stored nothing in
 //! between, it waits until another wave changes what it has loaded.
@@ -19,6 +20,7 @@ use isa_spec::pcode::builtins::Control;
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use wavesim_engine::delayed::DelayedMemory;
 use wavesim_engine::observe::{Done, Observer, Skip, Step};
 use wavesim_engine::sched::controlled::Controlled;
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
@@ -325,9 +327,11 @@ impl<'a> Machine<'a> {
             event: Event { thread, touched, demanded, ..Event::default() },
             private: false,
             compares: self.compares(thread),
+            waits: self.dispatch.delayed.filter(|_| !self.unwaited[thread as usize].is_empty()),
+            executes: false,
         };
-        for operation in &observer.event.touched {
-            observer.event.footprint.add_object(Space::Registers(thread), u64::from(*operation));
+        for operation in observer.event.touched.iter().copied().chain(self.returned(thread)) {
+            observer.event.footprint.add_object(Space::Registers(thread), u64::from(operation));
         }
         let executed = self.control.executed;
         let result = self.control.run(group, wave, u64::MAX, &mut observer);
@@ -468,6 +472,11 @@ struct StepObserver<'m> {
     private: bool,
     /// Whether to find out if stores change anything.
     compares: bool,
+    /// The model of delays, if an operation of the wave may be complete without a wait that shows it: the step ends before
+    /// the next wait.
+    waits: Option<&'m DelayedMemory>,
+    /// An instruction of the step has been executed.
+    executes: bool,
 }
 
 impl StepObserver<'_> {
@@ -498,11 +507,17 @@ impl StepObserver<'_> {
 
 impl Observer for StepObserver<'_> {
     fn skip(&mut self, step: &Step<'_>) -> Skip {
+        if self.waits.is_some() {
+            return Skip::default();
+        }
         Skip { count: self.table.get(step.index).unobserved as usize, ..Skip::default() }
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        match self.event.index.is_some() && self.table.get(step.index).visible {
+        let visible = self.event.index.is_some() && self.table.get(step.index).visible;
+        let waits = self.executes && self.waits.is_some_and(|model| model.waits(step.index));
+        self.executes = true;
+        match visible || waits {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }

@@ -9,6 +9,8 @@
 mod asm;
 #[cfg(feature = "bench")]
 mod bench;
+#[cfg(feature = "prove")]
+mod bodies;
 #[cfg(feature = "campaigns")]
 mod campaign;
 mod check;
@@ -45,8 +47,6 @@ mod pcode;
 mod profile;
 mod progress;
 mod prompt;
-#[cfg(feature = "prove")]
-mod bodies;
 #[cfg(feature = "prove")]
 mod prove;
 mod run;

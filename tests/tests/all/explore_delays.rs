@@ -27,15 +27,18 @@ fn model(prepared: &Prepared) -> DelayedMemory {
     DelayedMemory::new(&prepared.program, prepared.shape.wave_size, Delays::Demanded).unwrap()
 }
 
-/// Random executions have no outcome that the search through all executions does not have, if waves wait for loads
-/// before they use the results.
+/// Random executions have no outcome that the search through all executions does not have, whether or not waves wait for
+/// loads before they use the results.
 #[test]
 fn all_executions_have_the_outcomes_of_random_ones() {
     let (mut compared, mut several) = (0, 0);
-    for seed in 0..60 {
+    for seed in 0..200 {
         let operations = if seed % 2 == 0 { Operations::Plain } else { Operations::Atomic };
-        let source = without_waits(seed, 2, 2, operations)
-            .replace("  global_store_b128", "  s_waitcnt vmcnt(0) lgkmcnt(0)\n  global_store_b128");
+        let mut source = without_waits(seed, 2, 2, operations);
+        if seed % 3 == 0 {
+            source =
+                source.replace("  global_store_b128", "  s_waitcnt vmcnt(0) lgkmcnt(0)\n  global_store_b128");
+        }
         let prepared = prepare(&source, 0);
         let model = model(&prepared);
         let mut dispatch = prepared.dispatch(1 << 20);
@@ -59,7 +62,7 @@ fn all_executions_have_the_outcomes_of_random_ones() {
             assert!(outcomes.contains(&line), "seed {seed}, run {run_seed}: {line}\n{outcomes:#?}\n{source}");
         }
     }
-    assert!(compared >= 20 && several >= 10, "{compared} compared, {several} with several outcomes");
+    assert!(compared >= 60 && several >= 30, "{compared} compared, {several} with several outcomes");
 }
 
 /// A random schedule with delays, replayed from its file, has the same outcome in the engine and in the debugger. So has

@@ -159,6 +159,12 @@ impl Machine<'_> {
         group.touched(index as usize).into_iter().map(thread).collect()
     }
 
+    /// Returns the delayed operations of a wave that have returned, but no wait has shown it.
+    pub(super) fn returned(&self, wave: Thread) -> impl Iterator<Item = Thread> {
+        let issued = self.unwaited[wave as usize].iter().map(|issued| issued.thread);
+        issued.filter(|thread| self.outstanding(*thread).is_none())
+    }
+
     /// Returns the index of the next instruction of a wave.
     pub(super) fn next_index(&self, wave: Thread) -> Option<usize> {
         let (group, index) = self.place(wave);
@@ -183,6 +189,8 @@ impl Machine<'_> {
             event: Event { index: Some(state.index), act: Some(act), ..event },
             private: false,
             compares: self.compares(owner),
+            waits: None,
+            executes: false,
         };
         let hash = |machine: &Machine<'_>| {
             let group = machine.control.group(id.group)?;
