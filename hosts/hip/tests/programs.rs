@@ -232,7 +232,7 @@ too many work-items: hipErrorInvalidConfiguration
 no workgroups: hipErrorInvalidConfiguration
 stale stream: hipErrorInvalidHandle
 unknown function: hipErrorInvalidDeviceFunction
-another process: hipErrorNotSupported
+another process: hipErrorInvalidValue
 beyond the allocation: hipErrorIllegalAddress
 after that: hipErrorIllegalAddress
 reset: hipSuccess
@@ -244,7 +244,7 @@ freed memory: hipErrorIllegalAddress
     for part in [
         "only 160 are left in the allocation",
         "is not device memory",
-        "hipIpcCloseMemHandle is not supported",
+        "hipIpcCloseMemHandle: the memory was not opened by hipIpcOpenMemHandle",
         "kernel `fill(int*, int)`, launch 1",
         "wrong.hip:10",
         "it has been freed already",

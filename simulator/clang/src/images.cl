@@ -246,8 +246,13 @@ __WAVESIM_ALL_STORES(read_write)
 
 // Samplers in the source, which clang passes as numbers: bit 0 normalised coordinates, bits 3 to 1 the addressing mode
 // (none, to the edge, to the border, repeat, mirrored), bit 5 linear filters. The level of detail is the nearest one.
+#ifdef __GFX12__
+#define __WAVESIM_MAX_LOD 0x3ffe000
+#else
+#define __WAVESIM_MAX_LOD 0xfff000
+#endif
 #define __WAVESIM_LITERAL(wrap, unnormalized, linear) \
-  wrap * 73 | unnormalized << 15 | 1 << 28, 0xfff000, linear * 0x500000 | 1 << 26, 0
+  wrap * 73 | unnormalized << 15 | 1 << 28, __WAVESIM_MAX_LOD, linear * 0x500000 | 1 << 26, 0
 #define __WAVESIM_LITERALS(linear) \
   __WAVESIM_LITERAL(2, 1, linear), __WAVESIM_LITERAL(2, 0, linear), __WAVESIM_LITERAL(2, 1, linear), \
     __WAVESIM_LITERAL(2, 0, linear), \

@@ -24,6 +24,7 @@ unsafe extern "C" {
     safe fn hipApiName(id: u32) -> *const c_char;
     fn hipCreateSurfaceObject(surface: &mut Handle, resource: *const c_void) -> c_int;
     safe fn hipDestroySurfaceObject(surface: Handle) -> c_int;
+    fn hipCtxGetFlags(flags: *mut u32) -> c_int;
     safe fn hipDeviceSynchronize() -> c_int;
     safe fn hipEventCreate(event: &mut Handle) -> c_int;
     safe fn hipEventElapsedTime(milliseconds: &mut f32, start: Handle, stop: Handle) -> c_int;
@@ -565,10 +566,16 @@ fn copies_to_symbols_are_checked() {
 }
 
 #[test]
-fn surfaces_are_not_supported() {
-    // SAFETY: the function does not use its arguments.
-    assert_eq!(unsafe { hipCreateSurfaceObject(&mut null_mut(), null()) }, NOT_SUPPORTED);
-    assert_eq!(hipDestroySurfaceObject(null_mut()), NOT_SUPPORTED);
+fn surfaces_need_a_resource() {
+    // SAFETY: a missing argument is an error.
+    assert_eq!(unsafe { hipCreateSurfaceObject(&mut null_mut(), null()) }, INVALID_VALUE);
+    assert_eq!(hipDestroySurfaceObject(null_mut()), SUCCESS);
+}
+
+#[test]
+fn unsupported_functions_say_so() {
+    // SAFETY: the function does not use its argument.
+    assert_eq!(unsafe { hipCtxGetFlags(null_mut()) }, NOT_SUPPORTED);
 }
 
 #[test]
