@@ -205,7 +205,7 @@ impl Array {
     pub fn view(&self, texels: &Texels) -> Outcome<(Image, u64)> {
         let image = Image { format: texels.format, swizzle: texels.swizzle, ..self.image.clone() };
         let Some(level) = self.level else { return Ok((image, self.memory.address())) };
-        if image.layers > 1 && image.levels > 1 || image.size[2] > 1 && image.levels > 1 {
+        if image.levels > 1 && (image.layers > 1 || image.size[2] > 1) {
             return Err(
                 Status::NOT_SUPPORTED.because("one level of an array with layers or of three dimensions")
             );

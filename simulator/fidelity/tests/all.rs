@@ -44,8 +44,11 @@ fn report(body: &str) -> Report {
     observe(&prepare(&format!("{HEAD}{body}  s_endpgm\n"))).0
 }
 
+/// Lines, and the classes of the results there.
+type Origins = Vec<(u32, Class)>;
+
 /// What has been reached: its kind, its line, and the lines and classes that it comes from.
-fn reached(report: &Report) -> Vec<(String, u32, Vec<(u32, Class)>)> {
+fn reached(report: &Report) -> Vec<(String, u32, Origins)> {
     let one = |(reached, from): &(Reached, Vec<_>)| {
         let (what, line) = match reached {
             Reached::Output { name, elements, stored_by, .. } => {

@@ -299,7 +299,7 @@ mod tests {
         std::fs::create_dir_all(&folder).expect("a folder");
         let mut terms = Terms::default();
         let x = terms.var("x", isa_export::smt::Sort::Bits(1));
-        let mut ask = |name: &str, text: &str| {
+        let ask = |name: &str, text: &str| {
             let path = folder.join(name);
             std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a script");
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
