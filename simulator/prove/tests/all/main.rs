@@ -27,7 +27,18 @@ pub fn ask(
     assume: &[&str],
     live: Option<Live>,
 ) -> Option<Result<Verdict, ProofError>> {
-    let Ok(solver) = Solver::find(Duration::from_secs(60)) else {
+    ask_within(60, setup, texts, assume, live)
+}
+
+/// As [`ask`], with a limit of the time of each question to the solver, in seconds.
+pub fn ask_within(
+    limit: u64,
+    setup: Setup,
+    texts: [&str; 2],
+    assume: &[&str],
+    live: Option<Live>,
+) -> Option<Result<Verdict, ProofError>> {
+    let Ok(solver) = Solver::find(Duration::from_secs(limit)) else {
         println!("skipped: no SMT solver");
         return None;
     };
