@@ -58,7 +58,7 @@ const fn order(number: c_uint, hsa: u32, components: usize, swizzle: [u8; 4], ty
     Order { number, hsa, components, swizzle, types }
 }
 
-/// `CL_RGBA`, whose formats also exist for images of buffers.
+/// The channel orders that images can have.
 const ORDERS: [Order; 15] = [
     // R, A, RG, RA, RGBA
     order(0x10b0, 1, 1, [0, ZERO, ZERO, ONE], Types::All),
@@ -157,7 +157,7 @@ impl ImageFormat {
         let known_type = (0x10d0..=0x10e0).contains(&self.kind);
         let packed = (0x10d4..=0x10d6).contains(&self.kind);
         let rgb = matches!(self.order, 0x10b4 | 0x10bc);
-        known_order && known_type && packed == (rgb && packed)
+        known_order && known_type && (rgb || !packed)
     }
 
     /// Returns whether it is a format of depths.

@@ -199,7 +199,9 @@ impl Description {
     fn pitches(&self, kind: Kind, texel: usize, has_memory: bool) -> Outcome<(usize, usize)> {
         let row = if self.row_pitch == 0 { self.width * texel } else { self.row_pitch };
         let rows = if kind.has_height() { self.height } else { 1 };
-        let natural = if kind.is_array() || kind == Kind::D3 { row * rows } else { 0 };
+        let has_slices = kind.is_array() || kind == Kind::D3;
+        let natural = if has_slices { row.checked_mul(rows) } else { Some(0) };
+        let natural = natural.ok_or_else(|| invalid(format!("a row pitch of {row} bytes")))?;
         let slice = if self.slice_pitch == 0 || natural == 0 { natural } else { self.slice_pitch };
         if !has_memory && (self.row_pitch != 0 || self.slice_pitch != 0) {
             return Err(invalid("a pitch without memory of the program"));
@@ -331,10 +333,11 @@ fn of_object(
                 let message = format!("a row pitch of {row} bytes, not a multiple of {alignment}");
                 return Err(Status::INVALID_IMAGE_FORMAT_DESCRIPTOR.because(message));
             }
-            made.pitch = Some((row / texel) as u32);
+            let beyond = || invalid(format!("a row pitch of {row} bytes"));
+            made.pitch = Some(u32::try_from(row / texel).map_err(|_| beyond())?);
             let mut arrangement = Arrangement::new(&made, arch)?;
             arrangement.levels[0].row_bytes = row as u64;
-            arrangement.bytes = (row * given.height) as u64;
+            arrangement.bytes = row.checked_mul(given.height).ok_or_else(beyond)? as u64;
             (arrangement, row)
         }
         // An image of the same texels with another format, such as one without sRGB's curve.

@@ -170,6 +170,7 @@ sizes 4 2 7 10 7 1, type 10d2, order 10b0
 linear 60 255, repeated 120 255, border 0 0
 levels 10 20 30 of 3
 in buffer 4 4 260 260
+pitch -65
 mapped at 9, row 32, 8 8
 image 1 1 1 1, 1 8 99 1
 copied 8 99

@@ -210,6 +210,11 @@ int main(void) {
   CHECK(clEnqueueNDRangeKernel(queue, add, 2, NULL, size, NULL, 0, NULL, NULL));
   CHECK(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof rows, rows, 0, NULL, NULL));
   printf("in buffer %u %u %u %u\n", rows[0][3], rows[0][4], rows[1][3], rows[1][4]);
+  /* The product of pitch and height exceeds 64 bits. */
+  inside.image_row_pitch = (size_t)1 << 50;
+  inside.image_height = 16384;
+  clCreateImage(context, 0, &uints, &inside, NULL, &status);
+  printf("pitch %d\n", status);
 
   /* Fills, copies of regions, copies from and to buffers, maps, memory of the program, reads and writes in one kernel. */
   cl_uint host[2][8] = {{0}}, read[2][4], color[4] = {7, 0, 0, 0};
