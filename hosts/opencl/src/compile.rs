@@ -1,6 +1,7 @@
 //! Compilation of OpenCL C with the installed clang.
 
 use crate::platform::gpu;
+use crate::sampler::literals;
 use crate::status::{Outcome, Status};
 use wavesim_clang::compile::{CompileError, Format, IMAGE_OPTIONS, Job, Source};
 use wavesim_clang::options::{Language, accept};
@@ -66,8 +67,11 @@ pub fn options(text: &str) -> Result<Vec<String>, String> {
 pub fn compile(source: &str, text: &str, headers: &[(String, String)], object: bool) -> Outcome<BuildOutput> {
     let error_status = if object { Status::INVALID_COMPILER_OPTIONS } else { Status::INVALID_BUILD_OPTIONS };
     let mut given = options(text).map_err(|e| error_status.because(e))?;
-    if gpu().is_ok_and(|gpu| wavesim_runtime::image::supported(&gpu.device)) {
+    let device = &gpu()?.device;
+    if wavesim_runtime::image::supported(device) {
         given.extend(IMAGE_OPTIONS.map(String::from));
+        let words: Vec<String> = literals(device.target().arch)?.iter().map(u32::to_string).collect();
+        given.push(format!("-D__WAVESIM_SAMPLERS={}", words.join(",")));
     }
     if headers.iter().any(|(name, _)| !is_contained(name)) {
         return Err(Status::INVALID_VALUE.because("a header's name refers outside its directory"));

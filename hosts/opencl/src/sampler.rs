@@ -10,6 +10,7 @@ use crate::platform::gpu;
 use crate::status::{Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
+use wavesim::arch::Arch;
 use wavesim::exec::image::{Filter, MipFilter, Sampler as Settings, Wrap, sampler_descriptor};
 use wavesim_runtime::image;
 
@@ -52,6 +53,9 @@ const MIRRORED_REPEAT: c_uint = 0x1134;
 const NEAREST: c_uint = 0x1140;
 const LINEAR: c_uint = 0x1141;
 
+/// No limit of the level of detail.
+const ANY_LOD: [f32; 2] = [0.0, f32::MAX];
+
 impl Properties {
     fn check(&self) -> Outcome {
         let filters = NEAREST..=LINEAR;
@@ -88,6 +92,25 @@ impl Properties {
     }
 }
 
+/// Returns the words of the descriptors of all samplers that a program can have in its source: by filter, addressing mode
+/// and normalised coordinates, as `__translate_sampler_initializer` numbers them.
+///
+/// # Errors
+/// The device has no samplers.
+pub fn literals(arch: Arch) -> Outcome<Vec<u32>> {
+    let mut words = Vec::new();
+    for filter in [NEAREST, LINEAR] {
+        for addressing in NONE..=MIRRORED_REPEAT {
+            for normalized in [false, true] {
+                let literal =
+                    Properties { normalized, addressing, filter, mip_filter: NEAREST, lod: ANY_LOD };
+                words.extend(sampler_descriptor(&literal.settings(), arch)?);
+            }
+        }
+    }
+    Ok(words)
+}
+
 fn new(context: Handle, properties: Properties, list: Vec<u64>) -> Outcome<Handle> {
     let context = handle::get::<Context>(context)?;
     let device = &gpu()?.device;
@@ -111,8 +134,7 @@ pub unsafe extern "C" fn clCreateSampler(
 ) -> Handle {
     create("clCreateSampler", &status, || {
         let normalized = normalized != 0;
-        let properties =
-            Properties { normalized, addressing, filter, mip_filter: NEAREST, lod: [0.0, f32::MAX] };
+        let properties = Properties { normalized, addressing, filter, mip_filter: NEAREST, lod: ANY_LOD };
         new(context, properties, Vec::new())
     })
 }
@@ -129,7 +151,7 @@ pub unsafe extern "C" fn clCreateSamplerWithProperties(
             addressing: CLAMP,
             filter: NEAREST,
             mip_filter: NEAREST,
-            lod: [0.0, f32::MAX],
+            lod: ANY_LOD,
         };
         let mut given = Vec::new();
         while !list.is_null() {

@@ -128,7 +128,8 @@ inline size_t __attribute__((overloadable, always_inline)) get_global_id(uint di
 
 /// The image functions of OpenCL C, for libclc.
 const IMAGES: &str = include_str!("images.cl");
-/// Arguments of OpenCL programs for devices with images. They enable the built-in functions of images.
+/// Arguments of OpenCL programs for devices with images. They enable the built-in functions of images, which need the
+/// words of samplers in the source, too: a macro `__WAVESIM_SAMPLERS`.
 pub const IMAGE_OPTIONS: [&str; 3] = [
     "-D__IMAGE_SUPPORT__=1",
     "-Xclang",

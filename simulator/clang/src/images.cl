@@ -244,23 +244,9 @@ __WAVESIM_ALL_LOADS(read_write)
 __WAVESIM_ALL_STORES(read_write)
 #endif
 
-// Samplers in the source, which clang passes as numbers: bit 0 normalised coordinates, bits 3 to 1 the addressing mode
-// (none, to the edge, to the border, repeat, mirrored), bit 5 linear filters. The level of detail is the nearest one.
-#ifdef __GFX12__
-#define __WAVESIM_MAX_LOD 0x3ffe000
-#else
-#define __WAVESIM_MAX_LOD 0xfff000
-#endif
-#define __WAVESIM_LITERAL(wrap, unnormalized, linear) \
-  wrap * 73 | unnormalized << 15 | 1 << 28, __WAVESIM_MAX_LOD, linear * 0x500000 | 1 << 26, 0
-#define __WAVESIM_LITERALS(linear) \
-  __WAVESIM_LITERAL(2, 1, linear), __WAVESIM_LITERAL(2, 0, linear), __WAVESIM_LITERAL(2, 1, linear), \
-    __WAVESIM_LITERAL(2, 0, linear), \
-  __WAVESIM_LITERAL(6, 1, linear), __WAVESIM_LITERAL(6, 0, linear), __WAVESIM_LITERAL(0, 1, linear), \
-    __WAVESIM_LITERAL(0, 0, linear), \
-  __WAVESIM_LITERAL(1, 1, linear), __WAVESIM_LITERAL(1, 0, linear)
-static __constant uint __wavesim_samplers[80] __attribute__((aligned(16))) = { __WAVESIM_LITERALS(0u),
-    __WAVESIM_LITERALS(1u) };
+// Samplers in the source, which clang passes as numbers: bit 0 normalised coordinates, bits 3 to 1 the addressing mode,
+// bit 5 linear filters. The words of their descriptors are those of the device.
+static __constant uint __wavesim_samplers[80] __attribute__((aligned(16))) = { __WAVESIM_SAMPLERS };
 inline __attribute__((always_inline)) __wavesim_words __translate_sampler_initializer(int value) {
   return __wavesim_samplers + 4 * ((value & 15) + (value & 32 ? 10 : 0));
 }
