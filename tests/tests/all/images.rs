@@ -9,6 +9,15 @@ use wavesim_tests::{Setup, run, words};
 /// Architectures with images.
 const ARCHS: [Arch; 3] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4];
 
+#[test]
+fn architectures_with_image_instructions_have_a_layout() {
+    for arch in Arch::AMD {
+        let has = arch.table().instructions.iter().any(|inst| inst.name == "IMAGE_LOAD");
+        assert_eq!(arch.facts().image_row_bytes.is_some(), has, "{arch:?}");
+        assert_eq!(ARCHS.contains(&arch), has, "{arch:?}");
+    }
+}
+
 /// A kernel of 32 work-items with the image in `s[16:23]`, the sampler in `s[24:27]` and `out_y` in `s[10:11]`; v2 is
 /// the offset of 16 bytes for each work-item.
 fn kernel(header: &str, body: &str) -> String {

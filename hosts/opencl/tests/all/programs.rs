@@ -186,9 +186,11 @@ sampler -30
         let (out, errors) = program.run(&[], &[("WAVESIM_TARGET", target)]);
         assert_eq!(out, expected, "{target}: {errors}");
     }
-    let (out, errors) = program.run(&[], &[("WAVESIM_TARGET", "gfx942")]);
-    assert_eq!(out, "support 0\ncreate -59\n", "{errors}");
-    assert!(errors.contains("the device has no images"), "{errors}");
+    for target in ["gfx942", "gfx1250"] {
+        let (out, errors) = program.run(&[], &[("WAVESIM_TARGET", target)]);
+        assert_eq!(out, "support 0\ncreate -59\n", "{target}: {errors}");
+        assert!(errors.contains("the device has no images"), "{errors}");
+    }
 }
 
 /// The example of `docs/images.md`.

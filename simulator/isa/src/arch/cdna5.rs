@@ -40,5 +40,6 @@ pub const FACTS: Facts = Facts {
         named_barriers: true,
         ..rdna4::FACTS.descriptor
     },
+    image_row_bytes: None,
     ..rdna4::FACTS
 };
