@@ -5,7 +5,7 @@
 //! Nothing is left behind when the processes end, however they end.
 
 use crate::launch::lock;
-use crate::memory::{Allocation, SharedFile};
+use crate::memory::{Allocation, SIZE_SEALS, SharedFile};
 use crate::{Device, Error};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
@@ -63,13 +63,19 @@ impl IpcHandle {
         (bytes[..8] == MAGIC && offset < len.max(1)).then_some(handle)
     }
 
-    /// Opens the file.
+    /// Opens the file. A handle is data of another process: only files whose size is final are accepted, so that no
+    /// other file is mapped, and no page disappears.
     pub fn open(&self) -> std::io::Result<File> {
         let path = format!("/proc/{}/fd/{}", self.process, self.descriptor);
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let metadata = file.metadata()?;
         if metadata.ino() != self.inode || metadata.len() < self.len {
             return Err(std::io::Error::other("the memory no longer exists"));
+        }
+        // SAFETY: the call has no pointers.
+        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0 || seals & SIZE_SEALS != SIZE_SEALS {
+            return Err(std::io::Error::other("the file is not shared memory of wavesim"));
         }
         Ok(file)
     }
@@ -197,6 +203,14 @@ mod tests {
         assert!(IpcHandle::from_bytes(&[0; HANDLE_BYTES]).is_none());
         let stale = IpcHandle { inode: handle.inode + 1, ..handle };
         assert!(matches!(device.import(&stale, "stale"), Err(Error::Shared(_))));
+        // Any other file that a handle describes is refused.
+        let path = std::env::temp_dir().join(format!("wavesim-ipc-{}", std::process::id()));
+        let file = File::create_new(&path).unwrap();
+        file.set_len(4096).unwrap();
+        let other = IpcHandle::of(&file, 4096, 0).unwrap();
+        let error = device.import(&other, "other").unwrap_err().to_string();
+        assert!(error.contains("is not shared memory of wavesim"), "{error}");
+        std::fs::remove_file(&path).unwrap();
         assert!(matches!(device.export(8), Err(Error::NotAllocated(8, ""))));
     }
 }

@@ -141,6 +141,10 @@ pub struct Allocation {
     shared: std::sync::OnceLock<SharedFile>,
 }
 
+/// The seals of shared files: their size is final.
+#[cfg(target_os = "linux")]
+pub(crate) const SIZE_SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
 /// A file without a name, which is the memory of an allocation.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
@@ -204,13 +208,19 @@ impl Allocation {
             return Ok(shared);
         }
         // SAFETY: the name is NUL-terminated.
-        let descriptor = unsafe { libc::memfd_create(c"wavesim".as_ptr(), libc::MFD_CLOEXEC) };
+        let descriptor =
+            unsafe { libc::memfd_create(c"wavesim".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
         if descriptor < 0 {
             return Err(std::io::Error::last_os_error());
         }
         // SAFETY: the descriptor is new, and nothing else owns it.
         let file = unsafe { std::fs::File::from_raw_fd(descriptor) };
         file.set_len(self.len.max(1).next_multiple_of(PAGE_BYTES))?;
+        // Pages that are mapped must not disappear, whatever the other process does with the file.
+        // SAFETY: the call has no pointers.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SIZE_SEALS) } < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
         let mut bytes = vec![0; PART as usize];
         for offset in (0..self.len).step_by(PART as usize) {
             let part = PART.min(self.len - offset) as usize;
