@@ -5,6 +5,7 @@ use crate::process::{self, End, Ended, Watchdog};
 use crate::store::{Record, Status, Store, StoreError};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::hash::Hasher as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -66,10 +67,9 @@ pub enum RunError {
 
 /// Returns a hash of bytes (FNV-1a): a changed kernel has another one.
 pub(crate) fn hash(bytes: &[u8]) -> i64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ *byte as u64).wrapping_mul(0x100_0000_01b3))
-        as i64
+    let mut hash = fnv::FnvHasher::default();
+    hash.write(bytes);
+    hash.finish() as i64
 }
 
 /// Returns the hashes of the kernels.

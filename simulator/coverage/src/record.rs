@@ -1,7 +1,9 @@
 //! The observer that counts.
 
 use crate::file::{Coverage, Instruction, Program};
+use fnv::FnvHasher;
 use isa_spec::tables::Role;
+use std::hash::Hasher as _;
 use std::ops::ControlFlow;
 use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_isa::arch::Arch;
@@ -90,19 +92,15 @@ impl Recorder {
 
 /// Returns a number that identifies instructions and their lines (FNV-1a).
 fn identity(list: &[Instruction]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    let mut add = |bytes: &[u8]| {
-        for byte in bytes {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    };
+    let mut hash = FnvHasher::default();
+    let mut add = |bytes: &[u8]| hash.write(bytes);
     for inst in list {
         add(inst.text.as_bytes());
         add(inst.file.as_deref().unwrap_or_default().as_bytes());
         add(&inst.line.to_le_bytes());
         add(&inst.address.to_le_bytes());
     }
-    hash
+    hash.finish()
 }
 
 /// Returns the name of the encoding.

@@ -3,6 +3,8 @@
 
 use super::debug_info::DebugInfo;
 use super::surface::{ResourceError, Surface};
+use fnv::FnvHasher;
+use std::hash::Hasher as _;
 use std::ops::Range;
 use std::sync::Arc;
 use wavesim_array::{Array, DType};
@@ -155,12 +157,8 @@ impl Prepared {
     /// Returns a number that identifies the launch: of the program, the grid, the workgroup and the present contents of
     /// the arguments (FNV-1a). Saved sessions and recorded schedules have it, so that they are not used for another one.
     pub fn identity(&self) -> u64 {
-        let mut hash = 0xcbf2_9ce4_8422_2325u64;
-        let mut add = |bytes: &[u8]| {
-            for byte in bytes {
-                hash = (hash ^ *byte as u64).wrapping_mul(0x100_0000_01b3);
-            }
-        };
+        let mut hash = FnvHasher::default();
+        let mut add = |bytes: &[u8]| hash.write(bytes);
         for at in 0..self.program.insts.len() {
             add(self.program.text(at).as_bytes());
         }
@@ -173,7 +171,7 @@ impl Prepared {
                 add(&array.bytes);
             }
         }
-        hash
+        hash.finish()
     }
 
     /// Reads the outputs that are pictures: images of two dimensions with 8-bit components, as `u8[height, width, 4]`.
