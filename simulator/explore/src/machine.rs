@@ -20,7 +20,6 @@ use isa_spec::pcode::builtins::Control;
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
-use wavesim_engine::delayed::DelayedMemory;
 use wavesim_engine::observe::{Done, Observer, Skip, Step};
 use wavesim_engine::sched::controlled::Controlled;
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
@@ -327,8 +326,6 @@ impl<'a> Machine<'a> {
             event: Event { thread, touched, demanded, ..Event::default() },
             private: false,
             compares: self.compares(thread),
-            waits: self.dispatch.delayed.filter(|_| !self.unwaited[thread as usize].is_empty()),
-            executes: false,
         };
         for operation in observer.event.touched.iter().copied().chain(self.returned(thread)) {
             observer.event.footprint.add_object(Space::Registers(thread), u64::from(operation));
@@ -472,11 +469,6 @@ struct StepObserver<'m> {
     private: bool,
     /// Whether to find out if stores change anything.
     compares: bool,
-    /// The model of delays, if an operation of the wave may be complete without a wait that shows it: the step ends before
-    /// the next wait.
-    waits: Option<&'m DelayedMemory>,
-    /// An instruction of the step has been executed.
-    executes: bool,
 }
 
 impl StepObserver<'_> {
@@ -507,17 +499,11 @@ impl StepObserver<'_> {
 
 impl Observer for StepObserver<'_> {
     fn skip(&mut self, step: &Step<'_>) -> Skip {
-        if self.waits.is_some() {
-            return Skip::default();
-        }
         Skip { count: self.table.get(step.index).unobserved as usize, ..Skip::default() }
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        let visible = self.event.index.is_some() && self.table.get(step.index).visible;
-        let waits = self.executes && self.waits.is_some_and(|model| model.waits(step.index));
-        self.executes = true;
-        match visible || waits {
+        match self.event.index.is_some() && self.table.get(step.index).visible {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }

@@ -76,7 +76,7 @@ impl Queue {
 
 impl DelayedMemory {
     /// Returns whether an instruction waits for operations.
-    pub fn waits(&self, index: usize) -> bool {
+    pub(super) fn waits(&self, index: usize) -> bool {
         matches!(self.insts[index], Inst::Wait(_) | Inst::ComputedWait | Inst::WaitAll | Inst::Serial)
     }
 

@@ -47,7 +47,11 @@ impl Machine<'_> {
         let is_late: Arc<dyn Fn(OperationId, usize) -> bool + Send + Sync> = match self.is_late.clone() {
             None => Arc::new(|_, _| false),
             Some(is_late) => Arc::new(move |id, index| {
-                thread_of(id, threads, waves).is_some_and(|thread| is_late(thread, index))
+                let wave =
+                    id.group.checked_mul(waves.into()).and_then(|first| first.checked_add(id.wave.into()));
+                let wave = wave.and_then(|wave| u32::try_from(wave).ok());
+                let thread = wave.and_then(|wave| thread_of(id.number, wave, threads));
+                thread.is_some_and(|thread| is_late(thread, index))
             }),
         };
         self.control.set_choices(Some(Choices { is_late, stops: true }));
@@ -96,7 +100,7 @@ impl Machine<'_> {
             let Some(group) = self.control.group(group) else { continue };
             let ready =
                 group.outstanding(index as usize).filter(|operation| operation.ready && operation.late);
-            out.extend(ready.map(|operation| (operation.number as u32 + 1) * self.threads() + wave));
+            out.extend(ready.filter_map(|operation| thread_of(operation.number, wave, self.threads())));
         }
         out[waves..].sort_unstable();
     }
@@ -108,7 +112,7 @@ impl Machine<'_> {
             let (group, index) = self.place(wave);
             let Some(group) = self.control.group(group) else { continue };
             let late = group.outstanding(index as usize).filter(|o| o.late && !o.returned);
-            out.extend(late.map(|operation| (operation.number as u32 + 1) * self.threads() + wave));
+            out.extend(late.filter_map(|operation| thread_of(operation.number, wave, self.threads())));
         }
         out
     }
@@ -127,10 +131,9 @@ impl Machine<'_> {
         let list: Vec<Issued> = group
             .outstanding(index as usize)
             .filter(new)
-            .map(|o| Issued {
-                thread: (o.number as u32 + 1) * threads + wave,
-                order: o.order,
-                counters: o.counters,
+            .filter_map(|o| {
+                let thread = thread_of(o.number, wave, threads)?;
+                Some(Issued { thread, order: o.order, counters: o.counters })
             })
             .collect();
         self.unwaited[wave as usize].extend(&list);
@@ -155,8 +158,8 @@ impl Machine<'_> {
     pub(super) fn touched(&self, wave: Thread) -> Vec<Thread> {
         let (group, index) = self.place(wave);
         let Some(group) = self.control.group(group).filter(|_| self.has_delays()) else { return Vec::new() };
-        let thread = |number: u64| (number as u32 + 1) * self.threads() + wave;
-        group.touched(index as usize).into_iter().map(thread).collect()
+        let thread = |number: u64| thread_of(number, wave, self.threads());
+        group.touched(index as usize).into_iter().filter_map(thread).collect()
     }
 
     /// Returns the delayed operations of a wave that have returned, but no wait has shown it.
@@ -189,8 +192,6 @@ impl Machine<'_> {
             event: Event { index: Some(state.index), act: Some(act), ..event },
             private: false,
             compares: self.compares(owner),
-            waits: None,
-            executes: false,
         };
         let hash = |machine: &Machine<'_>| {
             let group = machine.control.group(id.group)?;
@@ -260,9 +261,8 @@ fn place_in(groups: &mut Vec<u64>, group: u64) -> u64 {
     place as u64
 }
 
-/// Returns the thread that an operation is; `None` if there are too many.
-fn thread_of(id: OperationId, threads: u32, waves: u32) -> Option<Thread> {
-    let wave = id.group.checked_mul(waves.into())?.checked_add(id.wave.into())?;
-    let number = id.number.checked_add(1)?.checked_mul(threads.into())?;
-    u32::try_from(number.checked_add(wave)?).ok()
+/// Returns the thread that an operation is, given by its number and its wave; `None` if there are too many.
+fn thread_of(number: u64, wave: Thread, threads: u32) -> Option<Thread> {
+    let first = number.checked_add(1)?.checked_mul(threads.into())?;
+    u32::try_from(first.checked_add(wave.into())?).ok()
 }
