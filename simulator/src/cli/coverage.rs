@@ -1,5 +1,7 @@
 //! `--coverage` of runs, and `wavesim coverage`: merges and reports their files.
 
+use super::input::FileArgs;
+use super::page::SOURCE_LIMIT;
 use super::{FAILED, OK};
 use anyhow::{Context as _, bail};
 use std::io::Write;
@@ -45,6 +47,8 @@ pub enum CoverageCommand {
         /// The folder in which source files are looked up whose names are relative
         #[arg(long, value_name = "DIR", default_value = ".")]
         sources: PathBuf,
+        #[command(flatten)]
+        access: FileArgs,
         /// Exit with 1 if less than this share of the source lines has run (without source lines: of the instructions)
         #[arg(long, value_name = "PERCENT", value_parser = percent)]
         fail_under: Option<f64>,
@@ -122,7 +126,7 @@ pub fn run(args: &CoverageArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             writeln!(out, "{}: {} launches of {programs} programs", output.display(), all.launches)?;
             Ok(OK)
         }
-        CoverageCommand::Report { files, html, lcov, json, sources, fail_under } => {
+        CoverageCommand::Report { files, html, lcov, json, sources, access, fail_under } => {
             let all = read_all(files)?;
             if all.programs.is_empty() {
                 bail!("no program has run");
@@ -132,7 +136,8 @@ pub fn run(args: &CoverageArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
                 false => write!(out, "{}", report::text(&all))?,
             }
             if let Some(path) = html {
-                let source = |name: &str| wavesim_files::read_text(&sources.join(name)).ok();
+                let access = access.access()?;
+                let source = |name: &str| access.read_text(&sources.join(name), SOURCE_LIMIT).ok();
                 write_text(path, &html::page(&all, &source))?;
             }
             if let Some(path) = lcov {

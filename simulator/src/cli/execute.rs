@@ -17,6 +17,7 @@ use wavesim_coverage::Coverage;
 use wavesim_engine::sched::dispatch::RunStats;
 use wavesim_fidelity::Report;
 use wavesim_fidelity::perturb::{Baseline, Differences, End, perturb};
+use wavesim_files::Files;
 use wavesim_inspect::check::fault_json;
 use wavesim_inspect::sharing::{Threads, sharing};
 use wavesim_loader::compare::Mismatch;
@@ -107,8 +108,14 @@ pub fn replace_semantics(path: &Path, prepared: &mut Prepared) -> anyhow::Result
 }
 
 impl Execution {
-    /// Runs the kernel. An error means bad input, such as an invalid pseudocode file.
-    pub fn run(&self, prepared: &mut Prepared, out: &mut dyn Write) -> anyhow::Result<RunOutcome> {
+    /// Runs the kernel. `files` are those that its input may name, for reports. An error means bad input, such as an invalid
+    /// pseudocode file.
+    pub fn run(
+        &self,
+        prepared: &mut Prepared,
+        files: &Files,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<RunOutcome> {
         self.observe.owns_stdout(self.json)?;
         if let Some(path) = &self.semantics {
             replace_semantics(path, prepared)?;
@@ -158,7 +165,8 @@ impl Execution {
         let count = count.as_ref().map(|count| count as observe::CountCompiled<'_>);
         #[cfg(not(feature = "jit"))]
         let count = None;
-        let result = bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, count, out));
+        let result =
+            bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, count, files, out));
         #[cfg(feature = "jit")]
         if let Some((dir, dump)) = dump
             && dump.write(dir)? == 0

@@ -53,7 +53,7 @@ fn description(
     out: &mut dyn Write,
 ) -> anyhow::Result<u8> {
     let mut loaded = args.kernel.description(file, 0)?;
-    let mut ended = args.execution.run(&mut loaded.prepared, out)?;
+    let mut ended = args.execution.run(&mut loaded.prepared, &args.kernel.files.access()?, out)?;
     args.execution.add_coverage(&super::input_name(file), &mut ended, coverage)?;
     let mismatches = if args.check && ended.result.is_ok() { Some(loaded.mismatches()?) } else { None };
     let code = args.execution.report(&loaded.prepared, &ended, mismatches.as_deref(), out)?;
@@ -90,7 +90,7 @@ fn without_description(
         bail!("--check needs a launch description, which has the expected outputs");
     }
     let mut prepared = args.kernel.prepare(file, None, 0)?;
-    let mut ended = args.execution.run(&mut prepared, out)?;
+    let mut ended = args.execution.run(&mut prepared, &args.kernel.files.access()?, out)?;
     args.execution.add_coverage(&super::input_name(file), &mut ended, coverage)?;
     args.execution.report(&prepared, &ended, None, out)
 }

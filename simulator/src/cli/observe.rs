@@ -10,6 +10,7 @@ use wavesim_coverage::{Coverage, Recorder};
 use wavesim_engine::observe::{Observer, Observers};
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats, parse_group};
 use wavesim_fidelity::{Fidelity, Report};
+use wavesim_files::Files;
 use wavesim_inspect::check::{Check, Checker, fault_as_finding};
 use wavesim_inspect::sharing::sharing;
 use wavesim_loader::prepared::Prepared;
@@ -149,7 +150,7 @@ pub type CountCompiled<'a> = &'a dyn Fn(&[u64]) -> CompiledStatistics;
 
 /// Runs the dispatch, with observers if options or `print` directives of the kernel require them. Listings
 /// and statistics go to `out`, even after a fault; with JSON output (`quiet`), or if a report for programs is written
-/// there, text goes to standard error. `compiled` completes the statistics.
+/// there, text goes to standard error. `compiled` completes the statistics; `files` are those that the input may name.
 /// An error is a write error.
 pub fn run(
     args: &ObserveArgs,
@@ -157,13 +158,14 @@ pub fn run(
     dispatch: &Dispatch<'_>,
     quiet: bool,
     compiled: Option<CountCompiled<'_>>,
+    files: &Files,
     out: &mut dyn Write,
 ) -> anyhow::Result<Observed> {
     if !args.any() && prepared.prints.is_empty() {
         let result = dispatch::run(dispatch, &prepared.memory);
         return Ok(Observed { result, statistics: None, fidelity: None, coverage: None });
     }
-    observed(args, prepared, dispatch, quiet, compiled, out)
+    observed(args, prepared, dispatch, quiet, compiled, files, out)
 }
 
 fn observed(
@@ -172,6 +174,7 @@ fn observed(
     dispatch: &Dispatch<'_>,
     quiet: bool,
     compiled: Option<CountCompiled<'_>>,
+    files: &Files,
     out: &mut dyn Write,
 ) -> anyhow::Result<Observed> {
     let program = &prepared.program;
@@ -257,7 +260,7 @@ fn observed(
             let fault = result.as_ref().err().map(|fault| fault_as_finding(fault));
             let findings: Vec<Value> = fault.into_iter().collect();
             let page = json!({
-                "name": name, "summary": summary, "findings": findings, "sources": super::page::sources_json(prepared),
+                "name": name, "summary": summary, "findings": findings, "sources": super::page::sources_json(prepared, files),
                 "activity": activity.json(), "stats": json.clone(),
             });
             super::page::write(path, "statistics of a run", vec![page])?;

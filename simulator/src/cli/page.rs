@@ -6,8 +6,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 use wavesim_engine::sched::dispatch;
+use wavesim_files::Files;
 use wavesim_loader::prepared::Prepared;
 use wavesim_trace::activity::Activity;
+
+/// Largest source in a report, in bytes.
+pub const SOURCE_LIMIT: u64 = 16 << 20;
 
 /// Writes the report of some runs.
 pub fn write(path: &Path, label: &str, inputs: Vec<Value>) -> anyhow::Result<()> {
@@ -37,25 +41,26 @@ pub fn of_check(input: &InputArgs, name: &str, summary: &str, findings: Vec<Valu
     // A fault is among the findings.
     let _ = dispatch::run_observed(&dispatch, &prepared.memory, &mut activity);
     Ok(json!({
-        "name": name, "summary": summary, "findings": findings, "sources": sources_json(&prepared),
+        "name": name, "summary": summary, "findings": findings, "sources": sources_json(&prepared, &input.kernel.files.access()?),
         "activity": activity.json(),
     }))
 }
 
 /// Returns the sources for a report.
-pub fn sources_json(prepared: &Prepared) -> Value {
-    sources(prepared).into_iter().map(|(name, text)| json!({ "name": name, "text": text })).collect()
+pub fn sources_json(prepared: &Prepared, files: &Files) -> Value {
+    sources(prepared, files).into_iter().map(|(name, text)| json!({ "name": name, "text": text })).collect()
 }
 
-/// Returns the texts of the source: the kernel's own, or those files of its debug information that can be read.
-pub fn sources(prepared: &Prepared) -> Vec<(String, String)> {
+/// Returns the texts of the source: the kernel's own, or those files of its debug information that can be read. A report
+/// may be passed on, and a kernel may name any file: only those that its input may name are read.
+pub fn sources(prepared: &Prepared, files: &Files) -> Vec<(String, String)> {
     if let Some(source) = &prepared.source {
         return vec![(source.name.clone(), source.text.clone())];
     }
     let names: BTreeSet<String> =
         prepared.program.source_files().iter().map(|f| f.name.to_string()).collect();
     let read = |name: String| {
-        let text = wavesim_files::read_text(Path::new(&name)).ok()?;
+        let text = files.read_text(Path::new(&name), SOURCE_LIMIT).ok()?;
         Some((name, text))
     };
     names.into_iter().filter_map(read).collect()

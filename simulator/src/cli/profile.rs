@@ -81,7 +81,15 @@ pub fn run(args: &ProfileArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             .with_context(|| path.display().to_string())
     };
     if let Some(path) = &args.html {
-        write(path, report::html(&profile, program, &name, &super::page::sources(&prepared)))?;
+        write(
+            path,
+            report::html(
+                &profile,
+                program,
+                &name,
+                &super::page::sources(&prepared, &args.input.kernel.files.access()?),
+            ),
+        )?;
     }
     if let Some(path) = &args.perfetto {
         write(path, report::perfetto(&profile, program).to_string())?;

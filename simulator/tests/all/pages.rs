@@ -101,3 +101,25 @@ fn campaigns_count_by_kernel() {
     assert!(dom.contains("<h1>a &lt;campaign&gt;</h1>") && dom.contains("0 / 2"), "{dom}");
     assert_eq!(count(&dom, "<details"), 2, "{dom}");
 }
+
+/// A report may be passed on, and a code object may name any file as its source.
+#[test]
+fn sources_are_files_that_the_input_may_name() {
+    let folder = workspace("examples/debugger");
+    let source = std::fs::read_to_string(format!("{folder}/smooth.cl")).unwrap();
+    let line = source.lines().find(|line| line.contains("float mean_of")).unwrap();
+    let has_source = |name: &str, below: Option<String>| {
+        let page = file(name, "");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wavesim"));
+        command.args(["run", "smooth.co", "-q", "--grid", "1", "--block", "64", "--html", &page]);
+        for arg in ["x:f32[64]=arange(64)", "out_y:f32[64]", "out_pair:f16[128]", "1"] {
+            command.args(["--arg", arg]);
+        }
+        command.args(below.iter().flat_map(|folder| ["--files-below", folder]));
+        assert!(command.current_dir(&folder).status().unwrap().success(), "{name}");
+        std::fs::read_to_string(&page).unwrap().contains(line)
+    };
+    assert!(has_source("source.html", None));
+    assert!(has_source("below.html", Some(folder.clone())));
+    assert!(!has_source("elsewhere.html", Some(workspace("docs"))));
+}
