@@ -319,10 +319,10 @@ pub unsafe extern "C" fn hipArrayDestroy(handle: Handle) -> c_int {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Description {
-    width: usize,
-    height: usize,
-    format: c_uint,
-    channels: c_uint,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) format: c_uint,
+    pub(crate) channels: c_uint,
 }
 
 /// `HIP_ARRAY3D_DESCRIPTOR`.
@@ -349,17 +349,17 @@ const FORMATS: [(c_uint, c_int, c_int); 8] = [
     (0x20, 32, FLOAT),
 ];
 
-fn channel_format(format: c_uint, channels: c_uint) -> Outcome<ChannelFormat> {
+/// Returns the format of a number of `hipArray_Format`.
+pub(crate) fn channel_format(format: c_uint, channels: c_uint) -> Outcome<ChannelFormat> {
     let row = FORMATS.iter().find(|row| row.0 == format).ok_or(Status::INVALID_VALUE)?;
     let bits = std::array::from_fn(|at| if (at as c_uint) < channels { row.1 } else { 0 });
     Ok(ChannelFormat { bits, kind: row.2 })
 }
 
-impl Array {
-    fn number_of_format(&self) -> c_uint {
-        let row = FORMATS.iter().find(|row| (row.1, row.2) == (self.format.bits[0], self.format.kind));
-        row.map_or(0, |row| row.0)
-    }
+/// Returns the number of `hipArray_Format`; 0 if it has none.
+pub(crate) fn format_number(format: &ChannelFormat) -> c_uint {
+    let row = FORMATS.iter().find(|row| (row.1, row.2) == (format.bits[0], format.kind));
+    row.map_or(0, |row| row.0)
 }
 
 /// `hipArrayCreate`.
@@ -385,7 +385,7 @@ pub unsafe extern "C" fn hipArrayGetDescriptor(out: Out<Description>, handle: Ha
     call("hipArrayGetDescriptor", || {
         let array = Array::get(handle)?;
         let Extent { width, height, .. } = array.extent;
-        let (format, channels) = (array.number_of_format(), array.format.components() as c_uint);
+        let (format, channels) = (format_number(&array.format), array.format.components() as c_uint);
         out.put(Description { width, height, format, channels })
     })
 }
@@ -395,7 +395,7 @@ pub unsafe extern "C" fn hipArray3DGetDescriptor(out: Out<Description3d>, handle
     call("hipArray3DGetDescriptor", || {
         let array = Array::get(handle)?;
         let Extent { width, height, depth } = array.extent;
-        let (format, channels) = (array.number_of_format(), array.format.components() as c_uint);
+        let (format, channels) = (format_number(&array.format), array.format.components() as c_uint);
         out.put(Description3d { width, height, depth, format, channels, flags: array.flags })
     })
 }

@@ -8,7 +8,8 @@
 //! - [`launch`]: launches; [`occupancy`]: attributes and occupancy of kernels
 //! - [`memory`], [`copy`]: allocations, copies, fills
 //! - [`ipc`]: memory and events that processes share
-//! - [`array`](mod@array), [`array_copy`], [`texture`]: arrays, their copies, textures and surfaces
+//! - [`array`](mod@array), [`array_copy`]: arrays, their copies
+//! - [`texture`], [`texture_driver`], [`texture_reference`]: textures and surfaces
 //! - [`stream`], [`event`]: streams and events; [`op`]: their operations; [`graph`]: graphs
 //! - [`rtc`]: `hiprtc`; [`link`]: run-time linking of bitcode
 //! - [`profiling`]: markers for profilers
@@ -48,6 +49,8 @@ pub mod rtc;
 pub mod status;
 pub mod stream;
 pub mod texture;
+pub mod texture_driver;
+pub mod texture_reference;
 
 /// All implemented functions of the table.
 mod functions {
@@ -71,6 +74,8 @@ mod functions {
     pub use crate::rtc::*;
     pub use crate::stream::*;
     pub use crate::texture::*;
+    pub use crate::texture_driver::*;
+    pub use crate::texture_reference::*;
 }
 
 /// Defines an exported symbol. Versioned symbols require a version script that lists the names, and rustc

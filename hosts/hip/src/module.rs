@@ -3,7 +3,7 @@
 use crate::ffi::{In, Memory, Out, Text};
 use crate::gpu::{Gpu, gpu, gpus, lock};
 use crate::op::Copy;
-use crate::status::{Failure, Outcome, Status, call, report};
+use crate::status::{Failure, Outcome, Status, call};
 use crate::stream::{Handle, new_handle};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{c_char, c_int, c_uint};
@@ -123,7 +123,7 @@ pub fn kernel_of_handle(function: Handle) -> Outcome<Kernel> {
 }
 
 /// Returns the address and the size of the variable of the current device for a host shadow variable.
-fn variable(symbol: usize) -> Outcome<(u64, u64)> {
+pub(crate) fn variable(symbol: usize) -> Outcome<(u64, u64)> {
     let registered = with(|code| code.variables.get(&symbol).cloned());
     let Registered { binary, name } = registered.ok_or(Status::INVALID_SYMBOL)?;
     Ok(binary.module(gpu()?)?.variable(&name)?)
@@ -236,16 +236,19 @@ pub unsafe extern "C" fn __hipRegisterManagedVar(
 /// `__hipRegisterSurface`. Ignored, so that programs that have surfaces but do not use them can run.
 pub unsafe extern "C" fn __hipRegisterSurface(_: Handle, _: usize, _: Text, _: Text, _: c_int, _: c_int) {}
 
-/// `__hipRegisterTexture`. Ignored, like `__hipRegisterSurface`.
+/// `__hipRegisterTexture`: registers a texture reference, which is a variable.
 pub unsafe extern "C" fn __hipRegisterTexture(
-    _: Handle,
-    _: usize,
-    _: Text,
-    _: Text,
-    _: c_int,
-    _: c_int,
-    _: c_int,
+    fat: Handle,
+    host: usize,
+    _host_name: Text,
+    name: Text,
+    _kind: c_int,
+    _normalized: c_int,
+    _external: c_int,
 ) {
+    register(fat, name, |code, registered| {
+        code.variables.insert(host, registered);
+    });
 }
 
 /// Loads a module.
@@ -310,6 +313,11 @@ fn module_of(handle: Handle) -> Outcome<Module> {
     with(|code| code.modules.get(&handle).cloned()).ok_or(Status::INVALID_HANDLE.into())
 }
 
+/// Returns the address and the size of a variable of a module.
+pub(crate) fn variable_of(module: Handle, name: &str) -> Outcome<(u64, u64)> {
+    Ok(module_of(module)?.variable(name)?)
+}
+
 /// `hipModuleGetFunction`. That a kernel does not exist is reported once per module, because programs look for
 /// kernels in many modules.
 pub unsafe extern "C" fn hipModuleGetFunction(function: Out<Handle>, module: Handle, name: Text) -> c_int {
@@ -339,7 +347,7 @@ pub unsafe extern "C" fn hipModuleGetGlobal(
     name: Text,
 ) -> c_int {
     call("hipModuleGetGlobal", || {
-        let (at, size) = module_of(module)?.variable(&name.get()?)?;
+        let (at, size) = variable_of(module, &name.get()?)?;
         address.put_optional(at);
         len.put_optional(size as usize);
         Ok(())
@@ -449,10 +457,4 @@ pub unsafe extern "C" fn hipKernelNameRefByPtr(function: usize, _stream: Handle)
         Box::leak(text.into_boxed_c_str())
     });
     name.as_ptr()
-}
-
-/// `hipModuleGetTexRef`. Texture references are only detected when the program uses them.
-pub unsafe extern "C" fn hipModuleGetTexRef(_texture: Out<Handle>, _module: Handle, _name: Text) -> c_int {
-    report("textures are not supported");
-    Status::NOT_SUPPORTED.0
 }

@@ -19,36 +19,36 @@ pub type Handle = u64;
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Resource {
-    kind: c_int,
-    object: u64,
+    pub(crate) kind: c_int,
+    pub(crate) object: u64,
     /// Of memory.
-    format: ChannelFormat,
+    pub(crate) format: ChannelFormat,
     /// The size in bytes of linear memory; the width of rows.
-    width: usize,
-    height: usize,
-    pitch: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) pitch: usize,
 }
 
 /// `hipResourceTypeArray` to `hipResourceTypePitch2D`.
-const ARRAY: c_int = 0;
-const MIPMAPPED: c_int = 1;
-const LINEAR: c_int = 2;
-const PITCHED: c_int = 3;
+pub(crate) const ARRAY: c_int = 0;
+pub(crate) const MIPMAPPED: c_int = 1;
+pub(crate) const LINEAR: c_int = 2;
+pub(crate) const PITCHED: c_int = 3;
 
 /// `hipTextureDesc`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    addressing: [c_int; 3],
-    filter: c_int,
-    normalized_read: c_int,
-    srgb: c_int,
-    border: [f32; 4],
-    normalized_coordinates: c_int,
-    anisotropy: c_uint,
-    mip_filter: c_int,
-    bias: f32,
-    lod: [f32; 2],
+    pub(crate) addressing: [c_int; 3],
+    pub(crate) filter: c_int,
+    pub(crate) normalized_read: c_int,
+    pub(crate) srgb: c_int,
+    pub(crate) border: [f32; 4],
+    pub(crate) normalized_coordinates: c_int,
+    pub(crate) anisotropy: c_uint,
+    pub(crate) mip_filter: c_int,
+    pub(crate) bias: f32,
+    pub(crate) lod: [f32; 2],
 }
 
 /// `hipResourceViewDesc`.
@@ -60,6 +60,9 @@ pub struct View {
     levels: [c_uint; 2],
     layers: [c_uint; 2],
 }
+
+/// The format of resources that have it themselves.
+pub(crate) const NO_FORMAT: ChannelFormat = ChannelFormat { bits: [0; 4], kind: 0 };
 
 /// A texture or a surface.
 struct Object {
@@ -179,13 +182,12 @@ impl Resource {
     }
 }
 
-fn register(out: &Out<Handle>, words: &[u32], resource: Resource, settings: Option<Settings>) -> Outcome {
+fn register(words: &[u32], resource: Resource, settings: Option<Settings>) -> Outcome<Handle> {
     let memory = Owned::new(words.len() as u64 * 4, "descriptor")?;
     gpu()?.device.write(memory.address(), &image::bytes(words))?;
     let handle = memory.address();
-    out.put(handle)?;
     lock(&OBJECTS).insert(handle, Object { memory, resource, settings });
-    Ok(())
+    Ok(handle)
 }
 
 fn check_images() -> Outcome {
@@ -203,29 +205,40 @@ pub unsafe extern "C" fn hipCreateTextureObject(
     view: In<View>,
 ) -> c_int {
     call("hipCreateTextureObject", || {
-        check_images()?;
         let (resource, settings) = (resource.get()?, settings.get()?);
-        if !view.is_null() {
-            return Err(Status::NOT_SUPPORTED.because("a texture with a view of its own"));
-        }
-        let normalized = settings.normalized_read != 0;
-        let format = resource.format()?;
-        let fraction = format.kind == 2 || normalized && format.is_narrow_integer();
-        if settings.filter == 1 && !fraction {
-            return Err(Status::INVALID_VALUE.because("linear filters of integers that are read as such"));
-        }
-        let mut words = resource.object(normalized, settings.srgb != 0)?.to_vec();
-        words.extend(sampler_descriptor(&settings.sampler()?, gpu()?.device.target().arch)?);
-        words.resize(2 * image::OBJECT_WORDS, 0);
-        register(&out, &words, resource, Some(settings))
+        check_view(view)?;
+        out.put(create(resource, settings)?)
     })
 }
 
-fn destroy(handle: Handle) -> Outcome {
+/// Returns an error for a view: a texture shows all of its resource.
+pub(crate) fn check_view(view: In<View>) -> Outcome {
+    match view.is_null() {
+        true => Ok(()),
+        false => Err(Status::NOT_SUPPORTED.because("a texture with a view of its own")),
+    }
+}
+
+/// Creates a texture.
+pub(crate) fn create(resource: Resource, settings: Settings) -> Outcome<Handle> {
+    check_images()?;
+    let normalized = settings.normalized_read != 0;
+    let format = resource.format()?;
+    let fraction = format.kind == 2 || normalized && format.is_narrow_integer();
+    if settings.filter == 1 && !fraction {
+        return Err(Status::INVALID_VALUE.because("linear filters of integers that are read as such"));
+    }
+    let mut words = resource.object(normalized, settings.srgb != 0)?.to_vec();
+    words.extend(sampler_descriptor(&settings.sampler()?, gpu()?.device.target().arch)?);
+    words.resize(2 * image::OBJECT_WORDS, 0);
+    register(&words, resource, Some(settings))
+}
+
+/// Destroys a texture or a surface, after what runs on its device.
+pub(crate) fn destroy(handle: Handle) -> Outcome {
     if handle == 0 {
         return Ok(());
     }
-    // What runs on the device may use it.
     let owner = lock(&OBJECTS).get(&handle).map(|object| object.memory.gpu());
     owner.map_or(Ok(()), |gpu| gpu.streams.wait())?;
     match lock(&OBJECTS).remove(&handle) {
@@ -239,19 +252,25 @@ pub unsafe extern "C" fn hipDestroyTextureObject(handle: Handle) -> c_int {
     call("hipDestroyTextureObject", || destroy(handle))
 }
 
+/// Returns the resource of a texture or a surface.
+pub(crate) fn resource_of(handle: Handle) -> Outcome<Resource> {
+    Ok(lock(&OBJECTS).get(&handle).ok_or(Status::INVALID_VALUE)?.resource)
+}
+
+/// Returns the settings of a texture.
+pub(crate) fn settings_of(handle: Handle) -> Outcome<Settings> {
+    let settings = lock(&OBJECTS).get(&handle).and_then(|object| object.settings);
+    settings.ok_or(Status::INVALID_VALUE.into())
+}
+
 /// `hipGetTextureObjectResourceDesc`.
 pub unsafe extern "C" fn hipGetTextureObjectResourceDesc(out: Out<Resource>, handle: Handle) -> c_int {
-    call("hipGetTextureObjectResourceDesc", || {
-        out.put(lock(&OBJECTS).get(&handle).ok_or(Status::INVALID_VALUE)?.resource)
-    })
+    call("hipGetTextureObjectResourceDesc", || out.put(resource_of(handle)?))
 }
 
 /// `hipGetTextureObjectTextureDesc`.
 pub unsafe extern "C" fn hipGetTextureObjectTextureDesc(out: Out<Settings>, handle: Handle) -> c_int {
-    call("hipGetTextureObjectTextureDesc", || {
-        let settings = lock(&OBJECTS).get(&handle).and_then(|object| object.settings);
-        out.put(settings.ok_or(Status::INVALID_VALUE)?)
-    })
+    call("hipGetTextureObjectTextureDesc", || out.put(settings_of(handle)?))
 }
 
 /// `hipCreateSurfaceObject`.
@@ -262,7 +281,7 @@ pub unsafe extern "C" fn hipCreateSurfaceObject(out: Out<Handle>, resource: In<R
         if resource.kind != ARRAY {
             return Err(Status::INVALID_VALUE.because("only arrays have surfaces"));
         }
-        register(&out, &resource.object(false, false)?, resource, None)
+        out.put(register(&resource.object(false, false)?, resource, None)?)
     })
 }
 

@@ -269,6 +269,17 @@ three 0 1 2 3 4 5 6 7 8 9 10 11
 layered 4 5 6 7 12 13 14 15 20 21 22 23 24 25 26 27
 levels 10 15 20 25 30
 surface 1 51 102 100 0 0 0 100 52 51 51 101 2 2 3 101
+nearest 0 1 2 3 4 5 6 7
+filtered 0.25 1.25 2.25 3 4.25 5.25 6.25 7
+changed 0 1 2 3 4 5 6 7
+rows 0 1 2 3 4 5 6 7
+line 0 0.2 0.4 1 0
+bound 1 1 0 hipErrorInvalidValue
+unbound hipErrorInvalidValue
+own 1
+fetch 0 0.2 0.4 1 1 0 0 0 0.2 0.2 0.2 0.2
+fetch 0 0.2 0.4 1 1 0 0 0 0.2 0.2 0.2 0.2
+flags 2
 info 8 1 2 2 2
 freed hipErrorContextIsDestroyed
 beyond hipErrorInvalidValue

@@ -31,6 +31,19 @@ impl<T, E: From<Null>> Out<T, E> {
         Ok(())
     }
 
+    /// Reads what the caller has stored, of a structure that a function changes.
+    pub fn get(&self) -> Result<T, E>
+    where
+        T: Copy,
+    {
+        In(self.0.cast_const(), PhantomData).get()
+    }
+
+    /// Returns the address, which identifies the object.
+    pub fn address(&self) -> usize {
+        self.0.addr()
+    }
+
     /// Stores the result, unless the caller passed null for an optional result.
     pub fn put_optional(&self, value: T) {
         if !self.is_null() {

@@ -1,5 +1,7 @@
 // Arrays, textures and surfaces. Each line of output checks one feature.
 #include <hip/hip_runtime.h>
+#include <hip/hiprtc.h>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -33,6 +35,14 @@ __global__ void surface(hipSurfaceObject_t s) {
   v.x += 1, v.w = 100 + threadIdx.y;
   surf2Dwrite(v, s, threadIdx.x * 4, threadIdx.y);
 }
+
+// References: variables of the program.
+texture<float, hipTextureType2D, hipReadModeElementType> plane;
+texture<unsigned char, hipTextureType1D, hipReadModeNormalizedFloat> line;
+__global__ void by_reference(float *out) {
+  out[threadIdx.y * blockDim.x + threadIdx.x] = tex2D(plane, threadIdx.x + 0.75f, threadIdx.y + 0.5f);
+}
+__global__ void of_line(float *out) { out[threadIdx.x] = tex1Dfetch(line, threadIdx.x); }
 
 static hipTextureObject_t textured(hipResourceDesc resource, bool linear, bool normalized, hipTextureReadMode mode,
                                   hipTextureAddressMode address = hipAddressModeClamp) {
@@ -166,14 +176,90 @@ int main() {
   CHECK(hipMemcpy2DFromArray(bytes, 8, array, 0, 0, 8, 2, hipMemcpyDeviceToHost));
   printf("surface");
   for (unsigned char b : bytes) printf(" %d", b);
+  printf("\n");
   CHECK(hipDestroySurfaceObject(writable));
+
+  // References, which are bound to an array and to memory.
+  hipArray_t plain;
+  CHECK(hipMallocArray(&plain, &floats, 4, 2));
+  CHECK(hipMemcpy2DToArray(plain, 0, 0, ramp, 16, 16, 2, hipMemcpyHostToDevice));
+  CHECK(hipBindTextureToArray(plane, plain));
+  by_reference<<<1, dim3(4, 2)>>>(out);
+  print("nearest", out, 8);
+  plane.filterMode = hipFilterModeLinear;
+  CHECK(hipBindTextureToArray(plane, plain));
+  by_reference<<<1, dim3(4, 2)>>>(out);
+  print("filtered", out, 8);
+  CHECK(hipTexRefSetFilterMode(&plane, hipFilterModePoint));
+  by_reference<<<1, dim3(4, 2)>>>(out);
+  print("changed", out, 8);
+  size_t offset = 1;
+  CHECK(hipBindTexture2D(&offset, plane, rows, 4, 2, pitch));
+  by_reference<<<1, dim3(4, 2)>>>(out);
+  print("rows", out, 8);
+  CHECK(hipBindTexture(&offset, line, linear, 4));
+  of_line<<<1, 5>>>(out);
+  print("line", out, 5);
+  hipDeviceptr_t address;
+  CHECK(hipTexRefGetAddress(&address, &line));
+  const textureReference *found;
+  CHECK(hipGetTextureReference(&found, &line));
+  printf("bound %d %d %zu %s\n", address == linear, found == &line, offset,
+         hipGetErrorName(hipTexRefGetArray(&plain, &line)));
+  CHECK(hipUnbindTexture(line));
+  printf("unbound %s\n", hipGetErrorName(hipTexRefGetAddress(&address, &line)));
+
+  // The reference of a module, which has the structure of the header; and an object of the driver API.
+  const char *source = "struct Reference { char bytes[72]; unsigned long object; int format[2]; };"
+                       "__device__ Reference own;"
+                       "extern \"C\" __global__ void look(unsigned long *out) { *out = own.object; }";
+  static_assert(offsetof(textureReference, textureObject) == 72 && sizeof(textureReference) == 88);
+  hiprtcProgram program;
+  size_t bytes_of_code;
+  if (hiprtcCreateProgram(&program, source, "own.hip", 0, nullptr, nullptr) != HIPRTC_SUCCESS ||
+      hiprtcCompileProgram(program, 0, nullptr) != HIPRTC_SUCCESS ||
+      hiprtcGetCodeSize(program, &bytes_of_code) != HIPRTC_SUCCESS) {
+    char log[4096] = "";
+    hiprtcGetProgramLog(program, log);
+    printf("hiprtc: %s\n", log);
+    return 1;
+  }
+  std::vector<char> code(bytes_of_code);
+  hiprtcGetCode(program, code.data());
+  hipModule_t module;
+  hipFunction_t look;
+  textureReference *own;
+  CHECK(hipModuleLoadData(&module, code.data()));
+  CHECK(hipModuleGetFunction(&look, module, "look"));
+  CHECK(hipModuleGetTexRef(&own, module, "own"));
+  CHECK(hipTexRefSetFormat(own, HIP_AD_FORMAT_UNSIGNED_INT8, 4));
+  CHECK(hipTexRefSetFlags(own, 0));
+  CHECK(hipTexRefSetAddress(&offset, own, (hipDeviceptr_t)linear, 16));
+  void *arguments[] = {&out};
+  CHECK(hipModuleLaunchKernel(look, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
+  unsigned long handle;
+  CHECK(hipMemcpy(&handle, out, 8, hipMemcpyDeviceToHost));
+  printf("own %d\n", handle == (unsigned long)own->textureObject);
+  fetch<<<1, 3>>>(own->textureObject, (float4 *)out);
+  print("fetch", out, 12);
+  HIP_RESOURCE_DESC of_driver = {};
+  of_driver.resType = HIP_RESOURCE_TYPE_LINEAR;
+  of_driver.res.linear = {linear, HIP_AD_FORMAT_UNSIGNED_INT8, 4, 16};
+  HIP_TEXTURE_DESC settings_of_driver = {}, returned;
+  settings_of_driver.flags = HIP_TRSF_NORMALIZED_COORDINATES;
+  CHECK(hipTexObjectCreate(&t, &of_driver, &settings_of_driver, nullptr));
+  CHECK(hipTexObjectGetTextureDesc(&returned, t));
+  fetch<<<1, 3>>>(t, (float4 *)out);
+  print("fetch", out, 12);
+  printf("flags %u\n", returned.flags);
+  CHECK(hipTexObjectDestroy(t));
 
   // Queries, invalid uses.
   hipExtent extent;
   unsigned flags;
   hipChannelFormatDesc format;
   CHECK(hipArrayGetInfo(&format, &extent, &flags, array));
-  printf("\ninfo %d %d %zu %zu %u\n", format.x, format.f, extent.width, extent.height, flags);
+  printf("info %d %d %zu %zu %u\n", format.x, format.f, extent.width, extent.height, flags);
   CHECK(hipFreeArray(array));
   printf("freed %s\n", hipGetErrorName(hipFreeArray(array)));
   CHECK(hipMallocArray(&array, &pixels, 2, 2));
