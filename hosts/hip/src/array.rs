@@ -1,7 +1,7 @@
 //! Arrays: images in device memory, whose arrangement programs do not see.
 
 use crate::ffi::{In, Memory, Out};
-use crate::gpu::{Gpu, gpu, lock};
+use crate::gpu::{gpu, gpu_at, lock};
 use crate::memory::Extent;
 use crate::op::Pitched;
 use crate::status::{Failure, Outcome, Status, call};
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex};
 use wavesim::exec::image::{Dimension, Image, ImageError, ONE, ZERO};
+use wavesim_runtime::Owned;
 use wavesim_runtime::image::{self, Arrangement, Channels, MAX_DEPTH, MAX_SIZE, Region, format_by_name};
 
 /// Handle of an array (`hipArray_t`) or of an array with levels of detail (`hipMipmappedArray_t`).
@@ -88,39 +89,18 @@ impl From<ImageError> for Failure {
     }
 }
 
-/// Device memory, freed when dropped.
-pub struct Owned {
-    address: u64,
-    /// The device that has it.
-    gpu: &'static Gpu,
+/// Allocates memory of the current device for an object.
+pub(crate) fn own(bytes: u64, name: &str) -> Outcome<Owned> {
+    let gpu = gpu()?;
+    if bytes > gpu.total_bytes().saturating_sub(gpu.device.allocated()) {
+        return Err(Status::OUT_OF_MEMORY.into());
+    }
+    Ok(Owned::new(&gpu.device, bytes, name)?)
 }
 
-impl Owned {
-    /// Allocates device memory.
-    pub fn new(bytes: u64, name: &str) -> Outcome<Owned> {
-        let gpu = gpu()?;
-        if bytes > gpu.total_bytes().saturating_sub(gpu.device.allocated()) {
-            return Err(Status::OUT_OF_MEMORY.into());
-        }
-        Ok(Owned { address: gpu.device.alloc(bytes, name)?, gpu })
-    }
-
-    /// Returns the address.
-    pub fn address(&self) -> u64 {
-        self.address
-    }
-
-    /// Returns the device that has the memory.
-    pub fn gpu(&self) -> &'static Gpu {
-        self.gpu
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        // Freeing fails only for memory that is not allocated.
-        let _ = self.gpu.device.free(self.address);
-    }
+/// Waits for what runs on the device that has an object's memory: it may use the object.
+pub(crate) fn wait_for_device(ordinal: Option<usize>) -> Outcome {
+    ordinal.map_or(Ok(()), |ordinal| gpu_at(ordinal as c_int)?.streams.wait())
 }
 
 /// An array, an array with levels of detail, or one of its levels.
@@ -180,7 +160,7 @@ impl Array {
             swizzle: texels.swizzle,
         };
         let arrangement = Arrangement::new(&image, device.target().arch)?;
-        let memory = Arc::new(Owned::new(arrangement.bytes, what)?);
+        let memory = Arc::new(own(arrangement.bytes, what)?);
         let arrangement = Arc::new(arrangement);
         Ok(Array { memory, format, image, arrangement, flags, level: None, extent })
     }
@@ -266,9 +246,8 @@ impl Array {
 }
 
 fn free(handle: Handle) -> Outcome {
-    // What runs on the device may use it.
-    let owner = lock(&ARRAYS).get(&handle).map(|array| array.memory.gpu());
-    owner.map_or(Ok(()), |gpu| gpu.streams.wait())?;
+    let device = lock(&ARRAYS).get(&handle).map(|array| array.memory.device().ordinal());
+    wait_for_device(device)?;
     match lock(&ARRAYS).remove(&handle) {
         Some(_) => Ok(()),
         None if handle == 0 => Err(Status::INVALID_VALUE.into()),

@@ -2,7 +2,7 @@
 //!
 //! The object of a texture is that of an image, then that of a sampler (HIP's header `texture_fetch_functions.h`).
 
-use crate::array::{Array, ChannelFormat, Owned};
+use crate::array::{Array, ChannelFormat, own, wait_for_device};
 use crate::ffi::{In, Out};
 use crate::gpu::{gpu, lock};
 use crate::status::{Outcome, Status, call};
@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
 use wavesim::exec::image::{Border, Dimension, Filter, Image, MipFilter, Sampler, Wrap, sampler_descriptor};
+use wavesim_runtime::Owned;
 use wavesim_runtime::image::{self, MAX_BUFFER_TEXELS, MAX_SIZE};
 
 /// Handle of a texture or a surface: the address of its object.
@@ -183,8 +184,8 @@ impl Resource {
 }
 
 fn register(words: &[u32], resource: Resource, settings: Option<Settings>) -> Outcome<Handle> {
-    let memory = Owned::new(words.len() as u64 * 4, "descriptor")?;
-    gpu()?.device.write(memory.address(), &image::bytes(words))?;
+    let memory = own(words.len() as u64 * 4, "descriptor")?;
+    memory.device().write(memory.address(), &image::bytes(words))?;
     let handle = memory.address();
     lock(&OBJECTS).insert(handle, Object { memory, resource, settings });
     Ok(handle)
@@ -239,8 +240,8 @@ pub(crate) fn destroy(handle: Handle) -> Outcome {
     if handle == 0 {
         return Ok(());
     }
-    let owner = lock(&OBJECTS).get(&handle).map(|object| object.memory.gpu());
-    owner.map_or(Ok(()), |gpu| gpu.streams.wait())?;
+    let device = lock(&OBJECTS).get(&handle).map(|object| object.memory.device().ordinal());
+    wait_for_device(device)?;
     match lock(&OBJECTS).remove(&handle) {
         Some(_) => Ok(()),
         None => Err(Status::INVALID_VALUE.because("not the handle of a texture or surface")),

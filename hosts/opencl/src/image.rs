@@ -5,12 +5,13 @@ use crate::context::Context;
 use crate::ffi::{In, Memory, Out};
 use crate::handle::{self, Handle, Object};
 use crate::info::{Query, unknown_parameter};
-use crate::memory::{self, COPY_HOST_PTR, MemObject, Owned, Parts, USE_HOST_PTR, check_flags};
+use crate::memory::{self, COPY_HOST_PTR, MemObject, Parts, USE_HOST_PTR, check_flags};
 use crate::platform::gpu;
 use crate::status::{Failure, Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 use wavesim::exec::image::{Dimension, Image, ImageError};
+use wavesim_runtime::Owned;
 use wavesim_runtime::image::{self, Arrangement, MAX_BUFFER_TEXELS, MAX_DEPTH, MAX_SIZE, Region};
 use wavesim_runtime::pitched::Pitched;
 
@@ -262,7 +263,7 @@ unsafe fn new(
     if arrangement.bytes > gpu()?.max_allocation() {
         return Err(Status::MEM_OBJECT_ALLOCATION_FAILURE.because(format!("{} bytes", arrangement.bytes)));
     }
-    let owned = Owned::new(arrangement.bytes, "clCreateImage")?;
+    let owned = Owned::new(&gpu()?.device, arrangement.bytes, "clCreateImage")?;
     let address = owned.address();
     let size = arrangement.bytes as usize;
     let object = place(&image::object(&made, arch, address, channels(format)?)?)?;
@@ -295,8 +296,8 @@ fn channels(format: ImageFormat) -> Outcome<image::Channels> {
 
 /// Stores an object for kernels in device memory.
 pub fn place(words: &[u32]) -> Outcome<Owned> {
-    let owned = Owned::new(words.len() as u64 * 4, "descriptor")?;
-    gpu()?.device.write(owned.address(), &image::bytes(words))?;
+    let owned = Owned::new(&gpu()?.device, words.len() as u64 * 4, "descriptor")?;
+    owned.device().write(owned.address(), &image::bytes(words))?;
     Ok(owned)
 }
 

@@ -10,6 +10,7 @@ use crate::queue::lock;
 use crate::status::{Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex};
+use wavesim_runtime::Owned;
 use wavesim_runtime::image::Region;
 use wavesim_runtime::pitched::{Copy, Pitched};
 
@@ -39,7 +40,8 @@ pub struct MemObject {
     /// The program's memory through which the buffer is mapped (`CL_MEM_USE_HOST_PTR`). If null, the buffer
     /// is mapped at its own address.
     host: Memory,
-    /// The buffer's allocation; `None` for sub-buffers and shared virtual memory.
+    /// The buffer's allocation; `None` for sub-buffers and shared virtual memory. After `identity`, so that it is
+    /// freed when the destructor callbacks have run.
     owned: Option<Owned>,
     properties: Vec<u64>,
     maps: Mutex<Vec<Mapping>>,
@@ -106,31 +108,6 @@ pub struct Mapping {
 }
 
 object!(MemObject, INVALID_MEM_OBJECT, clRetainMemObject, clReleaseMemObject);
-
-/// A device allocation, freed when dropped. As a field of `Buffer` after `identity`, it is dropped after the
-/// buffer's destructor callbacks have run.
-pub struct Owned(u64);
-
-impl Owned {
-    /// Allocates device memory.
-    pub fn new(size: u64, name: &str) -> Outcome<Owned> {
-        Ok(Owned(gpu()?.device.alloc(size, name)?))
-    }
-
-    /// Returns the address.
-    pub fn address(&self) -> u64 {
-        self.0
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        if let Ok(gpu) = gpu() {
-            // Freeing fails only for memory that is not allocated.
-            let _ = gpu.device.free(self.0);
-        }
-    }
-}
 
 impl MemObject {
     /// Returns the address that kernels use.
@@ -298,7 +275,7 @@ unsafe fn new(
         }
         _ => false,
     };
-    let owned = if shared { None } else { Some(Owned::new(size as u64, "clCreateBuffer")?) };
+    let owned = if shared { None } else { Some(Owned::new(&gpu()?.device, size as u64, "clCreateBuffer")?) };
     let buffer = register(Parts {
         context,
         flags,

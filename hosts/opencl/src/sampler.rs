@@ -5,14 +5,13 @@ use crate::ffi::{In, Memory, Out};
 use crate::handle::{self, Handle, Identity, Object, object};
 use crate::image::place;
 use crate::info::{Query, unknown_parameter};
-use crate::memory::Owned;
 use crate::platform::gpu;
 use crate::status::{Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 use wavesim::arch::Arch;
 use wavesim::exec::image::{Filter, MipFilter, Sampler as Settings, Wrap, sampler_descriptor};
-use wavesim_runtime::image;
+use wavesim_runtime::{Owned, image};
 
 /// A sampler.
 pub struct Sampler {

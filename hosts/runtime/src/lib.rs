@@ -68,6 +68,7 @@ mod launch;
 pub mod memory;
 pub mod message;
 mod module;
+mod owned;
 mod peers;
 pub mod pitched;
 pub mod printf;
@@ -86,6 +87,7 @@ pub use kernel::Kernel;
 pub use launch::{Launch, Outcome, RunOptions, run};
 pub use memory::{Bounds, HostMemory};
 pub use module::Module;
+pub use owned::Owned;
 pub use peers::Foreign;
 pub use report::Report;
 pub use settings::{
