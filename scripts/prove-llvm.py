@@ -140,7 +140,8 @@ def main():
     names = [":".join(pair) for pair in PAIRS]
     parser.add_argument("--pair", action="append", choices=names, help="only these (repeatable)")
     parser.add_argument("--limit", type=int, default=10_000, help="at most so many functions")
-    parser.add_argument("--timeout", type=int, default=20, help="seconds for a proof")
+    parser.add_argument("--timeout", type=int, default=20, help="seconds for each question to a solver")
+    parser.add_argument("--first", type=int, default=5, help="seconds at first; what is not decided is asked again")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("llvm-proofs"))
     options = parser.parse_args()
@@ -185,12 +186,16 @@ def usable_functions(renamed, cpu, out):
 
 def compare(renamed, usable, objects, cpu, options):
     def prove(question):
+        answer = asked(question, min(options.first, options.timeout))
+        return answer if not answer[3].startswith("unknown") else asked(question, options.timeout)
+
+    def asked(question, limit):
         symbol, (a, b) = question
         start = time.monotonic()
         command = [options.wavesim, "prove", objects[a], objects[b], "--symbol", symbol, "--json"]
-        command += ["--live", live(renamed[symbol][1]), "--timeout", str(options.timeout)]
+        command += ["--live", live(renamed[symbol][1]), "--timeout", str(limit)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=3 * options.timeout)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=10 + 6 * limit)
             answer = json.loads(done.stdout or "{}")
             verdict = answer.get("verdict", "error: " + done.stderr.strip()[:200])
             if verdict == "unknown":

@@ -54,7 +54,7 @@ fn function_name(arch: &str, instruction: &str) -> String {
 }
 
 /// Names in the case of identifiers: `WaveSize` is `wave_size`.
-fn snake(name: &str) -> String {
+pub fn snake(name: &str) -> String {
     let mut out = String::new();
     for (at, c) in name.char_indices() {
         if c.is_ascii_uppercase() && at > 0 {

@@ -351,15 +351,20 @@ impl Operators<'_> {
         value
     }
 
+    /// Sums of neighbours, of which each level has half as many with one bit more: as circuits and host code count.
     fn count_ones(&mut self, a: Term, width: u32) -> Term {
         let t = &mut *self.terms;
-        let mut sum = t.constant(0, width);
-        for at in 0..t.width(a) {
-            let bit = t.extract(a, at, 1);
-            let bit = t.zero_extend(bit, width);
-            sum = t.add_bits(sum, bit);
+        let mut sums: Vec<Term> = (0..t.width(a)).map(|at| t.extract(a, at, 1)).collect();
+        while sums.len() > 1 {
+            let pairs = sums.chunks(2);
+            let next = pairs.map(|pair| {
+                let bits = t.width(pair[0]) + 1;
+                let parts: Vec<Term> = pair.iter().map(|part| t.zero_extend(*part, bits)).collect();
+                parts.get(1).map_or(parts[0], |other| t.add_bits(parts[0], *other))
+            });
+            sums = next.collect();
         }
-        sum
+        t.resize(sums[0], width)
     }
 
     fn leading_zeros(&mut self, a: Term, width: u32) -> Term {

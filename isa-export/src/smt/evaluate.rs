@@ -179,8 +179,11 @@ impl<M: Machine> Evaluation<'_, M> {
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
         self.steps += 1;
-        if self.steps > MAX_STEPS || self.terms.len() > self.setting.max_terms {
+        if self.steps > MAX_STEPS {
             return unsupported("the instruction takes too many steps");
+        }
+        if self.terms.len() > self.setting.max_terms {
+            return unsupported(format!("there are more than {} terms", self.setting.max_terms));
         }
         match stmt {
             Stmt::Assign { place, value, .. } => {

@@ -9,6 +9,7 @@ mod approximate;
 mod builtin;
 mod evaluate;
 mod float;
+mod polynomial;
 pub(crate) mod script;
 mod substitute;
 mod tape;

@@ -41,13 +41,30 @@ impl Tape {
     /// Prepares terms. `None` if they depend on memory.
     pub fn of(terms: &Terms, roots: &[Term]) -> Option<Tape> {
         let order = terms.reachable(roots);
+        let memory = |term: &Term| matches!(terms.node(*term).sort, Sort::Memory(_));
+        if order.iter().any(memory) { None } else { Tape::of_order(terms, &order, roots) }
+    }
+
+    /// Prepares terms and all that they are made of, which are returned in the order of the values that [`Tape::run`]
+    /// leaves. All memories are one unknown function of the address, so that terms that agree need not be equal.
+    pub fn sketch(terms: &Terms, roots: &[Term]) -> Option<(Tape, Vec<Term>)> {
+        let mut order = terms.reachable(roots);
+        order.retain(|term| terms.width(*term) > 0);
+        Some((Tape::of_order(terms, &order, roots)?, order))
+    }
+
+    fn of_order(terms: &Terms, order: &[Term], roots: &[Term]) -> Option<Tape> {
         let mut numbers = std::collections::HashMap::new();
         let mut tape = Tape { inputs: Vec::new(), steps: Vec::new(), results: Vec::new() };
-        for (number, term) in (0..).zip(order) {
+        for (number, term) in (0..).zip(order.iter().copied()) {
             let node = terms.node(term);
             let Sort::Bits(width) = node.sort else { return None };
+            let mut from = &node.args[..];
             let what = match &node.op {
-                Op::Select | Op::Store => return None,
+                Op::Select => {
+                    from = &from[1..];
+                    What::Unknown(mixed(1, 0))
+                }
                 Op::Var(name) => {
                     tape.inputs.push((name.clone(), width));
                     What::Input(tape.inputs.len() as u32 - 1)
@@ -57,8 +74,8 @@ impl Tape {
                 }
                 op => What::Operation(op.clone()),
             };
-            let args = node.args.iter().map(|arg| numbers.get(arg).copied()).collect::<Option<Vec<u32>>>()?;
-            let widths = node.args.iter().map(|arg| terms.width(*arg)).collect();
+            let args = from.iter().map(|arg| numbers.get(arg).copied()).collect::<Option<Vec<u32>>>()?;
+            let widths = from.iter().map(|arg| terms.width(*arg)).collect();
             numbers.insert(term, number);
             tape.steps.push(Step { what, width, args, widths });
         }

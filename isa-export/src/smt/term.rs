@@ -583,8 +583,12 @@ impl Terms {
         self.bits(Op::Apply(name.to_string()), args, width)
     }
 
-    /// A float operation, whose result has this width.
-    pub fn float(&mut self, op: FloatOp, args: Vec<Term>, width: u32) -> Term {
+    /// A float operation, whose result has this width. Which NaN results is left open, so that sums and products do not
+    /// depend on the order.
+    pub fn float(&mut self, op: FloatOp, mut args: Vec<Term>, width: u32) -> Term {
+        if matches!(op, FloatOp::Add(..) | FloatOp::Mul(..) | FloatOp::Fma(..) | FloatOp::Equal(_)) {
+            args[..2].sort_unstable();
+        }
         self.bits(Op::Float(op), args, width)
     }
 

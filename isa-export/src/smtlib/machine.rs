@@ -22,7 +22,7 @@ pub(super) struct Symbolic<'a> {
 }
 
 /// Returns the largest width in which a body accesses each operand.
-pub(super) fn widths(sem: &Semantics) -> BTreeMap<Role, u32> {
+pub fn widths(sem: &Semantics) -> BTreeMap<Role, u32> {
     struct Widths(BTreeMap<Role, u32>);
     impl Widths {
         fn add(&mut self, role: Role, width: u32) {

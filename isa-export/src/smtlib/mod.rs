@@ -9,6 +9,7 @@ use isa_spec::arith::FloatEnv;
 use isa_spec::canonical::Operation;
 use isa_spec::pcode::ir::{Semantics, Shape};
 use machine::Symbolic;
+pub use machine::widths;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 

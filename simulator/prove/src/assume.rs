@@ -3,7 +3,8 @@
 use crate::routes::Register;
 use crate::setup::{Lanes, Setup};
 use crate::state::initial;
-use isa_export::smt::{Term, Terms};
+use isa_export::smt::{Op, Term, Terms};
+use std::collections::BTreeMap;
 use wavesim_machine::state::wave::{EXEC_LO, M0, TTMP, VCC_LO};
 
 /// A precondition that cannot be read.
@@ -52,6 +53,47 @@ pub fn parse(
         return parser.error("an operator was expected");
     }
     Ok(parser.truth(value))
+}
+
+/// Variables of which conditions determine upper bits or all bits, with what they are made of: `v1 < 1024` says that the
+/// upper 22 bits are 0. Terms in which that stands are simpler than terms beside which it is assumed.
+pub fn known_bits(terms: &mut Terms, conditions: &[Term]) -> BTreeMap<Term, Term> {
+    let mut known = BTreeMap::new();
+    let mut open = conditions.to_vec();
+    while let Some(condition) = open.pop() {
+        let node = terms.node(condition).clone();
+        // The variable, and the largest value that it can have.
+        let bound = match (&node.op, &node.args[..]) {
+            (Op::And, [a, b]) => {
+                open.extend([*a, *b]);
+                None
+            }
+            (Op::Eq, [a, b]) => {
+                if matches!(terms.node(*a).op, Op::Var(_)) && terms.value(*b).is_some() {
+                    known.insert(*a, *b);
+                }
+                None
+            }
+            (Op::Ult, [a, b]) => terms.value(*b).and_then(|limit| Some((*a, limit.checked_sub(1)?))),
+            (Op::Not, [inner]) => {
+                let inner = terms.node(*inner).clone();
+                match (&inner.op, &inner.args[..]) {
+                    (Op::Ult, [a, b]) => terms.value(*a).map(|most| (*b, most)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let Some((variable, most)) = bound else { continue };
+        let width = terms.width(variable);
+        let bits = (u128::BITS - most.leading_zeros()).max(1);
+        if matches!(terms.node(variable).op, Op::Var(_)) && bits < width && !known.contains_key(&variable) {
+            let low = terms.extract(variable, 0, bits);
+            let whole = terms.zero_extend(low, width);
+            known.insert(variable, whole);
+        }
+    }
+    known
 }
 
 struct Parser<'a> {

@@ -100,6 +100,8 @@ pub fn execute(
     run.pending.insert(entry, (always, State::default()));
     let mut rounds: HashMap<u64, u32> = HashMap::new();
     let mut unfinished = terms.bool(false);
+    // The jump that ends a loop which runs too often.
+    let mut endless = None;
     while let Some((pc, (cond, state))) = run.pending.pop_first() {
         let Ok(at) = program.pcs.binary_search(&pc) else {
             run.ends.push((cond, state, End::Code));
@@ -126,6 +128,7 @@ pub fn execute(
                         *rounds += 1;
                         if *rounds > setup.unroll {
                             unfinished = terms.or(unfinished, cond);
+                            endless = Some(inst.instruction(setup.arch.table()).name.to_lowercase());
                             continue;
                         }
                     }
@@ -136,7 +139,8 @@ pub fn execute(
     }
     let mut ends = run.ends.into_iter();
     let Some((_, mut state, mut end)) = ends.next() else {
-        return Err(Unsupported(format!("no path ends within {} iterations (--unroll)", setup.unroll)));
+        let jump = endless.map_or(String::new(), |name| format!("{name}: "));
+        return Err(Unsupported(format!("{jump}no path ends within {} iterations (--unroll)", setup.unroll)));
     };
     for (cond, other, how) in ends {
         end = match (how, end) {

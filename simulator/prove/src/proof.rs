@@ -256,27 +256,44 @@ impl Question<'_> {
             Ok(pairs) => pairs,
             Err(why) => return Ok(Part::Undecided(why)),
         };
+        // What is proven equal is one term from then on; so is a register of which bits are known.
+        let mut same = assume::known_bits(terms, &assumptions);
         for pair in pairs {
-            let equal = terms.eq(pair.values[0], pair.values[1]);
+            if pair.values[0] == pair.values[1] {
+                continue;
+            }
+            let values = pair.values.map(|value| terms.substituted(value, &same));
+            let equal = terms.eq(values[0], values[1]);
             let differ = terms.not(equal);
             if terms.truth(differ) == Some(false) {
                 continue;
             }
-            let mut conditions = assumptions.clone();
-            conditions.push(differ);
             // What runs longer than loops are unrolled is not compared.
-            for outcome in [a, b] {
-                let finished = terms.not(outcome.unfinished);
-                conditions.push(finished);
-            }
+            let finished = [a, b].map(|outcome| terms.not(outcome.unfinished));
+            let given: Vec<Term> = assumptions.iter().copied().chain(finished).collect();
+            let mut conditions = given.clone();
+            conditions.push(differ);
             // Most lanes ask the same; what is assumed of EXEC may tell them apart.
-            if decided.never.contains(&conditions) {
-                continue;
-            }
-            let inputs = inputs(terms, &conditions);
-            match self.solver.ask(terms, &conditions, &inputs)? {
-                Answer::Never => drop(decided.never.insert(conditions)),
-                Answer::Unknown(why) => return Ok(Part::Unknown(format!("{}: {why}", pair.name))),
+            let answer = if decided.never.contains(&conditions) {
+                Answer::Never
+            } else {
+                let inputs = inputs(terms, &conditions);
+                self.solver.ask_differ(terms, &given, values, &inputs)?
+            };
+            match answer {
+                Answer::Never => {
+                    decided.never.insert(conditions);
+                    let one =
+                        if terms.value(values[1]).is_some() { values[1] } else { values[0].min(values[1]) };
+                    let others = pair.values.into_iter().chain(values);
+                    same.extend(
+                        others.filter(|other| terms.value(*other).is_none()).map(|other| (other, one)),
+                    );
+                }
+                Answer::Unknown(why) => {
+                    let hint = pointers_that_may_overlap(terms, [&a.state, &b.state]).unwrap_or_default();
+                    return Ok(Part::Unknown(format!("{}: {why}{hint}", pair.name)));
+                }
                 Answer::Holds(model) => {
                     let addresses =
                         [a, b].iter().flat_map(|outcome| outcome.state.addresses.clone()).collect();
@@ -340,7 +357,11 @@ impl Question<'_> {
             Live::Registers(list) => list.contains(&register),
             Live::Memory => false,
         };
-        for (lane, register) in written.into_iter().filter(|(_, register)| wanted(*register)) {
+        // Scalar registers first: what vector registers are made of.
+        let mut written: Vec<(u32, Register)> =
+            written.into_iter().filter(|(_, register)| wanted(*register)).collect();
+        written.sort_by_key(|(_, register)| matches!(register, Register::Vector(_)));
+        for (lane, register) in written {
             let values = [&a.state, &b.state].map(|state| state.get(terms, setup, lanes, lane, register));
             let mut name = register_name(register);
             if lanes == Lanes::All && matches!(register, Register::Vector(_)) {
@@ -498,6 +519,35 @@ impl Decided {
 fn depends_on_others(terms: &Terms, value: Term) -> bool {
     let other = |term: &Term| matches!(&terms.node(*term).op, Op::Var(name) if name.starts_with(OTHER_LANES));
     terms.reachable(&[value]).iter().any(other)
+}
+
+/// Says which pointers may overlap, and what to assume, if programs store, and access memory through several pointers.
+fn pointers_that_may_overlap(terms: &Terms, states: [&State; 2]) -> Option<String> {
+    if states.iter().all(|state| state.events.is_empty()) {
+        return None;
+    }
+    let mut pointers = BTreeSet::new();
+    for address in states.iter().flat_map(|state| &state.addresses) {
+        let mut node = terms.node(*address);
+        if node.op == Op::Add && terms.value(node.args[1]).is_some() {
+            node = terms.node(node.args[0]);
+        }
+        let args = node.args.iter().map(|arg| &terms.node(*arg).op);
+        // Two registers, the higher first.
+        match &args.collect::<Vec<_>>()[..] {
+            [Op::Var(high), Op::Var(low)] if node.op == Op::Concat => {
+                let [low, high] = [low, high].map(|name| name.split('.').next().unwrap_or_default());
+                pointers.insert((high.to_string(), format!("{low} and {high}")));
+            }
+            _ => {}
+        }
+    }
+    let mut pointers = pointers.into_iter();
+    let ((a, first), (b, second)) = (pointers.next()?, pointers.next()?);
+    Some(format!(
+        "; memory through {first} and through {second} may overlap: an assumption is missing that tells the pointers \
+         of all lanes apart, such as --assume '{a} == 1 && {b} == 2'"
+    ))
 }
 
 /// The stores of one lane have to be the same, one by one: lanes may overwrite each other.

@@ -52,6 +52,29 @@ type Key = (u16, u16, Vec<u32>, bool, String);
 pub struct Routes {
     sources: RefCell<HashMap<Key, Result<Route, Unsupported>>>,
     effects: RefCell<HashMap<Key, Result<Effect, Unsupported>>>,
+    /// The waves of experiments, which are the same for all operands.
+    waves: RefCell<HashMap<(Content, bool, u32, u32), Wave>>,
+}
+
+/// What the registers have in an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Content {
+    /// All bits are equal.
+    All(bool),
+    /// [`pattern`].
+    Pattern(u32),
+    /// [`noise`].
+    Noise(u32),
+}
+
+impl Content {
+    fn word(self, at: usize) -> u32 {
+        match self {
+            Content::All(bit) => 0_u32.wrapping_sub(bit as u32),
+            Content::Pattern(k) => pattern(at, k),
+            Content::Noise(variant) => noise(at, variant),
+        }
+    }
 }
 
 /// An instruction and the part of its semantics that matters to operands.
@@ -88,8 +111,9 @@ fn is_fixed(register: Register, lanes: bool) -> bool {
     n as usize == NULL || lanes && [EXEC_LO, EXEC_HI].contains(&(n as usize))
 }
 
-/// A wave whose registers have these words in all lanes. If bodies run for lanes, only the first one is active.
-fn wave(setup: &Setup, lanes: bool, word: impl Fn(usize) -> u32) -> Wave {
+/// A wave whose registers have this content in all lanes. If bodies run for lanes, only the first one is active.
+fn wave(setup: &Setup, lanes: bool, content: Content) -> Wave {
+    let word = |at: usize| content.word(at);
     let mut wave = Wave::new(setup.wave_size);
     wave.mode = setup.mode;
     for at in 0..REGISTERS {
@@ -127,7 +151,21 @@ const TESTS: u32 = 32;
 const EXPERIMENTS: u32 = (REGISTERS * 32).ilog2() + 1;
 
 impl Routes {
-    /// Returns the origins of the bits of an operand's value in the first lane. `what` reads the value from a wave.
+    /// Calls a function with the wave of an experiment, which it leaves as it was.
+    fn with_wave<T>(
+        &self,
+        setup: &Setup,
+        lanes: bool,
+        content: Content,
+        call: impl FnOnce(&mut Wave) -> T,
+    ) -> T {
+        let mut waves = self.waves.borrow_mut();
+        let key = (content, lanes, setup.wave_size, setup.mode);
+        call(waves.entry(key).or_insert_with(|| wave(setup, lanes, content)))
+    }
+
+    /// Returns the origins of the bits of an operand's value in the first lane. `what` reads the value from a wave, which it
+    /// leaves as it was.
     fn learn(
         &self,
         setup: &Setup,
@@ -137,13 +175,14 @@ impl Routes {
         what: impl Fn(&mut Wave) -> Option<u128>,
     ) -> Result<Route, Unsupported> {
         let unknown = || Unsupported(format!("{name} does not only move bits of registers"));
-        let read = |word: &dyn Fn(usize) -> u32| {
-            what(&mut wave(setup, lanes, word)).map(|value| value & mask(width)).ok_or_else(unknown)
+        let read = |content: Content| {
+            let value = self.with_wave(setup, lanes, content, &what);
+            value.map(|value| value & mask(width)).ok_or_else(unknown)
         };
-        let (zeros, ones) = (read(&|_| 0)?, read(&|_| u32::MAX)?);
+        let (zeros, ones) = (read(Content::All(false))?, read(Content::All(true))?);
         let mut numbers = vec![0_usize; width as usize];
         for k in 0..EXPERIMENTS {
-            let value = read(&|at| pattern(at, k))?;
+            let value = read(Content::Pattern(k))?;
             for (bit, number) in numbers.iter_mut().enumerate() {
                 *number |= ((value >> bit & 1) as usize) << k;
             }
@@ -159,22 +198,20 @@ impl Routes {
         };
         let route: Vec<Bit> = numbers.into_iter().enumerate().map(origin).collect();
         // The hypothesis is tested with other contents.
-        let test = |word: &dyn Fn(usize) -> u32| -> Result<bool, Unsupported> {
-            let wave = wave(setup, lanes, word);
-            let expected = read(word)?;
-            let value = route.iter().rev().fold(0_u128, |value, bit| {
-                let bit = match *bit {
-                    Bit::Constant(bit) => bit,
-                    Bit::Register { register, bit, inverted } => {
-                        (word_of(&wave, register) >> bit & 1 == 1) != inverted
-                    }
-                };
-                value << 1 | bit as u128
-            });
-            Ok(value == expected)
-        };
         for variant in 0..TESTS {
-            if !test(&|at| noise(at, variant))? {
+            let expected = read(Content::Noise(variant))?;
+            let value = self.with_wave(setup, lanes, Content::Noise(variant), |wave| {
+                route.iter().rev().fold(0_u128, |value, bit| {
+                    let bit = match *bit {
+                        Bit::Constant(bit) => bit,
+                        Bit::Register { register, bit, inverted } => {
+                            (word_of(wave, register) >> bit & 1 == 1) != inverted
+                        }
+                    };
+                    value << 1 | bit as u128
+                })
+            });
+            if value != expected {
                 return Err(unknown());
             }
         }
@@ -189,12 +226,12 @@ impl Routes {
         role: Role,
         width: u32,
     ) -> Result<Route, Unsupported> {
-        let Reader { inst, sem, second } = reader;
+        let Reader { inst, second, .. } = reader;
         let key = key(reader, format!("{role:?} {width}"));
         if let Some(found) = self.sources.borrow().get(&key) {
             return found.clone();
         }
-        let fields: Vec<&'static str> = sem.uses.fields.iter().copied().collect();
+        let only = bare(reader, Vec::new());
         // Without FI, DPP reads lanes only if they are active.
         let binding = wavesim_isa::operand::binding(setup.arch, inst.entry);
         let lanes = binding.mods.dpp_ctrl.is_some() && binding.mods.fi.is_none();
@@ -202,7 +239,8 @@ impl Routes {
             return Err(Unsupported("EXEC as an operand of lanes".into()));
         }
         let route = self.learn(setup, width, lanes, &format!("operand {role:?}"), |wave| {
-            reference::operand(setup.arch, inst, (sem.shape, &fields), second, wave, role, 0).or(Some(0))
+            let values = reference::operands(setup.arch, inst, &only, second, wave, &[role], 1);
+            values.first().map(|lanes| lanes.first().copied().unwrap_or(0))
         });
         self.sources.borrow_mut().insert(key, route.clone());
         route
@@ -228,8 +266,10 @@ impl Routes {
             return Err(Unsupported("EXEC as an operand of lanes".into()));
         }
         let route = self.learn(setup, 32, lanes, &format!("operand {role:?}"), |wave| {
+            let (before, scc, pc) = (wave.sgprs[0], wave.scc, wave.pc);
             run(setup, reader, &body, wave)?;
-            Some(wave.sgprs[0] as u128)
+            (wave.scc, wave.pc) = (scc, pc);
+            Some(std::mem::replace(&mut wave.sgprs[0], before) as u128)
         });
         self.sources.borrow_mut().insert(key, route.clone());
         route
@@ -237,7 +277,7 @@ impl Routes {
 
     /// Returns the number of an operand's register.
     pub fn index(&self, setup: &Setup, reader: Reader<'_>, role: Role) -> Result<u32, Unsupported> {
-        let mut wave = wave(setup, runs_lanes(reader), |_| 0);
+        let mut wave = wave(setup, runs_lanes(reader), Content::All(false));
         run(setup, reader, &to_sgpr(ExprKind::OperandIndex(role)), &mut wave)
             .map(|()| wave.sgprs[0])
             .ok_or_else(|| Unsupported(format!("the number of operand {role:?}")))
@@ -269,16 +309,17 @@ impl Routes {
     ) -> Result<Effect, Unsupported> {
         let lanes = runs_lanes(reader);
         let unknown = || Unsupported(format!("the write of operand {role:?} does not only move bits"));
-        let after = |word: &dyn Fn(usize) -> u32, value: u128| -> Result<Vec<u32>, Unsupported> {
-            let mut wave = wave(setup, lanes, word);
+        let mut scratch = self.with_wave(setup, lanes, Content::All(false), |wave| wave.clone());
+        let mut after = |content: Content, value: u128| -> Result<Vec<u32>, Unsupported> {
+            let wave = &mut scratch;
+            self.with_wave(setup, lanes, content, |start| wave.clone_from(start));
             let place = Place { kind: PlaceKind::Operand(role), ty: Ty::B(width as u16) };
             let value = expr(ExprKind::Const(value & mask(width)), Ty::B(width as u16));
             let body = vec![Stmt::Assign { place, value, span: Span::default() }];
-            run(setup, reader, &body, &mut wave).ok_or_else(unknown)?;
-            Ok((0..REGISTERS).map(|at| word_of(&wave, register(at))).collect())
+            run(setup, reader, &body, wave).ok_or_else(unknown)?;
+            Ok((0..REGISTERS).map(|at| word_of(wave, register(at))).collect())
         };
-        let clear: &dyn Fn(usize) -> u32 = &|_| 0;
-        let set: &dyn Fn(usize) -> u32 = &|_| u32::MAX;
+        let (clear, set) = (Content::All(false), Content::All(true));
         let [clear0, clear1, set0, set1] =
             [after(clear, 0)?, after(clear, u128::MAX)?, after(set, 0)?, after(set, u128::MAX)?];
         let bits = (0..7).map(|k| (0..128).fold(0_u128, |value, bit| value | (bit >> k & 1) << bit));
@@ -302,10 +343,9 @@ impl Routes {
         }
         // The hypothesis is tested with another value and other contents.
         let value = 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210_u128.rotate_left(13);
-        let mut expected: Vec<u32> = {
-            let wave = wave(setup, lanes, |at| noise(at, 0));
-            (0..REGISTERS).map(|at| word_of(&wave, register(at))).collect()
-        };
+        let mut expected: Vec<u32> = self.with_wave(setup, lanes, Content::Noise(0), |wave| {
+            (0..REGISTERS).map(|at| word_of(wave, register(at))).collect()
+        });
         let index = |register: Register| match register {
             Register::Vector(n) => n as usize,
             Register::Scalar(n) => ALL_VGPRS + n as usize,
@@ -319,7 +359,7 @@ impl Routes {
             let word = &mut expected[index(*register)];
             *word = *word & !(1 << bit) | (new as u32) << bit;
         }
-        if after(&|at| noise(at, 0), value)? == expected { Ok(Rc::new(effect)) } else { Err(unknown()) }
+        if after(Content::Noise(0), value)? == expected { Ok(Rc::new(effect)) } else { Err(unknown()) }
     }
 }
 
@@ -353,19 +393,24 @@ fn to_sgpr(value: ExprKind) -> Vec<Stmt> {
     vec![Stmt::Assign { place, value: expr(value, Ty::B(32)), span: Span::default() }]
 }
 
-/// Runs another body with the operands of an instruction.
-fn run(setup: &Setup, reader: Reader<'_>, body: &[Stmt], wave: &mut Wave) -> Option<()> {
-    let sem = Semantics {
+/// Another body for an instruction, which has the same operands.
+fn bare(reader: Reader<'_>, body: Vec<Stmt>) -> Semantics {
+    Semantics {
         names: Vec::new(),
         shape: reader.sem.shape,
         locals: Vec::new(),
-        body: body.to_vec(),
+        body,
         uses: Uses { fields: reader.sem.uses.fields.clone(), ..Uses::default() },
         ignores_mode: false,
         definitions: Default::default(),
         text: String::new(),
         span: Span::default(),
-    };
+    }
+}
+
+/// Runs another body with the operands of an instruction.
+fn run(setup: &Setup, reader: Reader<'_>, body: &[Stmt], wave: &mut Wave) -> Option<()> {
+    let sem = bare(reader, body.to_vec());
     let nothing = Semantics { body: Vec::new(), ..sem.clone() };
     let (memory, mut workgroup) = (Memory::empty(), Workgroup::new(1));
     let mut context = Context::new(&memory, &mut [], &mut workgroup);

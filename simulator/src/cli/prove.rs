@@ -15,8 +15,11 @@ use wavesim_isa::arch::Arch;
 use wavesim_loader::abi;
 use wavesim_loader::assembly::AssemblyOptions;
 use wavesim_loader::code_object::{self, TEXT};
+use wavesim_loader::text_kernel;
 use wavesim_machine::exec::program::Program;
-use wavesim_prove::{Code, Counterexample, Live, ProofError, Question, Setup, Solver, Verdict, register};
+use wavesim_prove::{
+    Code, Counterexample, Live, ProofError, Question, Search, Setup, Solver, Verdict, Window, register,
+};
 use wavesim_verify::{Answer, VerifyError};
 
 /// The programs cannot be compared, or the solver does not know.
@@ -35,11 +38,12 @@ Examples:
   wavesim prove --identities rules.txt
   wavesim prove --compiled -e 'v_perm_b32 v0, v1, v2, v3'
   wavesim prove --architectures v_cvt_f16_f32
+  wavesim prove --superoptimise -e 'v_lshlrev_b32 v3, 2, v1; v_add_nc_u32 v0, v3, v2' --live v0
 
 An SMT solver has to be installed: bitwuzla, z3 or cvc5. Exit codes: 0 equal (for all inputs, or up to the
 given number of loop iterations); 1 they differ; 2 bad usage or bad input; 3 unknown.")]
 pub struct ProveArgs {
-    /// Two code objects or assembly files
+    /// Two code objects, assembly files (`.s`) or text kernels
     #[arg(num_args = 0..=2)]
     pub inputs: Vec<PathBuf>,
     /// Instructions, separated by semicolons (two of them)
@@ -55,6 +59,9 @@ pub struct ProveArgs {
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     #[arg(conflicts_with_all = ["inputs", "sequences", "identities", "compiled", "live", "assume"])]
     pub architectures: Option<String>,
+    /// Search for a shorter sequence that computes what two or three instructions leave in the live registers
+    #[arg(long, conflicts_with_all = ["identities", "compiled", "architectures", "assume", "uninterpreted_float"])]
+    pub superoptimise: bool,
     /// Function or kernel, in both files or (twice) in each [default: the only one, or the beginning]
     #[arg(long, value_name = "NAME")]
     pub symbol: Vec<String>,
@@ -102,6 +109,9 @@ pub fn run(args: &ProveArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     if args.compiled {
         return compiled(args, out);
+    }
+    if args.superoptimise {
+        return superoptimise(args, out);
     }
     let programs = match (&args.inputs[..], &args.sequences[..]) {
         ([a, b], []) => {
@@ -165,6 +175,35 @@ fn compiled(args: &ProveArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         Err(error @ VerifyError::Solver(_)) => return Err(error.into()),
     };
     answer(args, &verdict, out)
+}
+
+/// Searches for shorter sequences.
+fn superoptimise(args: &ProveArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let opened = match (&args.inputs[..], &args.sequences[..]) {
+        ([path], []) => open(args, path, args.symbol.first().map(String::as_str))?,
+        ([], [text]) => sequence(args, text)?,
+        _ => bail!("--superoptimise takes one program: a file, or a sequence (-e)"),
+    };
+    let arch = opened.program.arch;
+    let time = Duration::from_secs(args.timeout);
+    let search = Search {
+        setup: Setup { mode: abi::default_mode(arch), ..Setup::new(arch, opened.wave) },
+        solver: Solver::find(time)?,
+        pairs: true,
+        time,
+        limit: SHOWN,
+    };
+    let live = match live(&args.live)? {
+        Some(Live::Registers(registers)) => Some(registers),
+        Some(_) => bail!("--live: registers are searched for, not memory"),
+        None => None,
+    };
+    super::isa::equivalent::answer(
+        &search.shorter(&Window { program: &opened.program, live })?,
+        args.timeout,
+        args.json,
+        out,
+    )
 }
 
 fn code_of(verdict: &Verdict) -> u8 {
@@ -324,13 +363,38 @@ fn find(file: &str, symbol: &str, labels: &[(&str, u64)]) -> anyhow::Result<u64>
     bail!("{file} has no symbol `{symbol}`{help}")
 }
 
+/// Reads a text kernel.
+fn text_kernel(args: &ProveArgs, path: &Path, name: &str, text: &str) -> anyhow::Result<Opened> {
+    let options = text_kernel::Options {
+        arch: args.target.arch(),
+        wave: args.wave.wave,
+        folder: path.parent().map(Path::to_path_buf).unwrap_or_default(),
+        files: args.files.access()?,
+        ..text_kernel::Options::default()
+    };
+    match text_kernel::prepare(name, text, &options, 0) {
+        Ok(prepared) => Ok(Opened {
+            wave: prepared.shape.wave_size,
+            entry: prepared.shape.entry_pc,
+            program: prepared.program,
+        }),
+        Err(text_kernel::LoadError::Text(diagnostics)) => bail!(super::Diagnostics(diagnostics)),
+        Err(error) => Err(anyhow::Error::new(error).context(name.to_string())),
+    }
+}
+
 fn open(args: &ProveArgs, path: &Path, symbol: Option<&str>) -> anyhow::Result<Opened> {
     let name = super::input_name(path);
     let bytes = files::read(path)?;
     if !code_object::is_object(&bytes) {
         let text = String::from_utf8(bytes)
             .map_err(|_| anyhow::anyhow!("{name}: neither a code object nor text"))?;
-        return assembly(args, &name, &text, symbol);
+        let is_kernel = symbol.is_none() && path.extension().is_some_and(|extension| extension != "s");
+        return if is_kernel {
+            text_kernel(args, path, &name, &text)
+        } else {
+            assembly(args, &name, &text, symbol)
+        };
     }
     let bytes = code_object::open(&bytes, &args.target.target_request()).with_context(|| name.clone())?;
     let file = object::File::parse(&*bytes).with_context(|| name.clone())?;

@@ -14,11 +14,13 @@
 
 pub mod host;
 mod listing;
+mod lowered;
 mod memory;
 mod proof;
 mod run;
 
 pub use listing::{Listed, function};
+pub use lowered::{Pass, PassAnswer, verify_passes, verify_passes_with};
 pub use proof::{Answer, Counterexample, verify, verify_function};
 
 /// Code that is not proven, for this reason.

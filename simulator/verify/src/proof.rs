@@ -67,8 +67,8 @@ struct Proof<'a> {
     terms: &'a mut Terms,
     setup: &'a Setup,
     solver: &'a Solver,
-    /// Values that are equal whatever the inputs are.
-    proven: BTreeSet<[Term; 2]>,
+    /// Values of any lane that are equal, where these conditions of the lane hold.
+    proven: BTreeSet<([Term; 2], Vec<Term>)>,
 }
 
 impl Proof<'_> {
@@ -137,12 +137,20 @@ impl Proof<'_> {
         if values[0] == values[1] {
             return Ok(Answer::Equal);
         }
-        let of_any_lane = values.map(|value| of_any_lane(self.terms, value, lane));
-        if of_any_lane[0] == of_any_lane[1] || self.proven.contains(&of_any_lane) {
+        // What the path says of this lane, such as that no selector is beyond a limit.
+        let own = conjuncts(self.terms, conditions)
+            .into_iter()
+            .filter(|one| lanes_of(self.terms, *one).into_iter().eq([lane]))
+            .collect::<Vec<_>>();
+        let [any, own] = [values.to_vec(), own].map(|list| {
+            list.into_iter().map(|value| of_any_lane(self.terms, value, lane)).collect::<Vec<Term>>()
+        });
+        let question = ([any[0], any[1]], own.into_iter().collect::<BTreeSet<Term>>().into_iter().collect());
+        if any[0] == any[1] || self.proven.contains(&question) {
             return Ok(Answer::Equal);
         }
-        if let SolverAnswer::Never = self.ask(of_any_lane, &[])?.0 {
-            self.proven.insert(of_any_lane);
+        if let SolverAnswer::Never = self.ask(question.0, &question.1)?.0 {
+            self.proven.insert(question);
             return Ok(Answer::Equal);
         }
         let (answer, variables) = self.ask(values, conditions)?;
@@ -163,11 +171,9 @@ impl Proof<'_> {
         [a, b]: [Term; 2],
         conditions: &[Term],
     ) -> Result<(SolverAnswer, BTreeMap<Term, String>), VerifyError> {
-        let equal = self.terms.eq(a, b);
-        let mut conditions = conditions.to_vec();
-        conditions.push(self.terms.not(equal));
         let mut variables = BTreeMap::new();
-        for term in self.terms.reachable(&conditions) {
+        let roots: Vec<Term> = conditions.iter().copied().chain([a, b]).collect();
+        for term in self.terms.reachable(&roots) {
             if let Op::Var(name) = &self.terms.node(term).op
                 && self.terms.width(term) > 0
             {
@@ -175,9 +181,27 @@ impl Proof<'_> {
             }
         }
         let wanted: Vec<Term> = variables.keys().copied().collect();
-        let answer = self.solver.ask(self.terms, &conditions, &wanted);
+        let answer = self.solver.ask_differ(self.terms, conditions, [a, b], &wanted);
         Ok((answer.map_err(|e| VerifyError::Solver(e.to_string()))?, variables))
     }
+}
+
+/// The conditions that hold if all conditions of a list do.
+fn conjuncts(terms: &mut Terms, conditions: &[Term]) -> Vec<Term> {
+    let (mut open, mut all) = (conditions.to_vec(), BTreeSet::new());
+    while let Some(one) = open.pop() {
+        let node = terms.node(one).clone();
+        match node.op {
+            Op::And => open.extend(node.args),
+            // Not (a or b).
+            Op::Not if terms.node(node.args[0]).op == Op::Or => {
+                let parts = terms.node(node.args[0]).args.clone();
+                open.extend(parts.into_iter().map(|part| terms.not(part)).collect::<Vec<_>>());
+            }
+            _ => drop(all.insert(one)),
+        }
+    }
+    all.into_iter().collect()
 }
 
 /// The lanes whose registers a value depends on.

@@ -17,7 +17,7 @@ use wavesim_isa::operand::{self, Binding, Fmt, Operand};
 use wavesim_machine::state::wave::EXEC_LO;
 
 /// The number of terms beyond which a proof is given up: about 1.5 GB.
-const MAX_TERMS: usize = 5_000_000;
+const MAX_TERMS: usize = 2_500_000;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 

@@ -176,6 +176,20 @@ impl Candidate {
         Err("its operands are not only registers of 32 or 64 bits".into())
     }
 
+    /// A function of registers that several instructions compute, to be searched for.
+    pub fn window(shape: Shape, tape: Tape, outputs: Vec<Output>) -> Candidate {
+        let count = tape.inputs().len();
+        let sources = (0..count).map(|_| Slot { role: Role::S0, words: 1, float: None }).collect();
+        let prefix = if shape == Shape::Lane { 'v' } else { 's' };
+        let places = (0..count).map(Place::Source).collect();
+        Candidate { name: String::new(), shape, tape, places, sources, outputs, syntax: Vec::new(), prefix }
+    }
+
+    /// Whether this is no instruction, but a function that several compute.
+    pub fn is_window(&self) -> bool {
+        self.name.is_empty()
+    }
+
     /// Adds an operand in the order of assembly; false if it is none that a search knows.
     fn add(&mut self, operand: &Operand) -> bool {
         let written = match operand.role {

@@ -3,8 +3,10 @@
 
 mod candidate;
 mod values;
+mod window;
 
 use crate::proof::{Code, Live, ProofError, Question, Verdict};
+use crate::routes::Register;
 use crate::setup::Setup;
 use crate::solver::Solver;
 use candidate::{Arg, Candidate, Constant};
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant};
 use values::{ALL_TESTS, Inputs, TESTS};
 use wavesim_asm::{NoSymbols, Options, parse};
 use wavesim_machine::exec::program::Program;
+pub use window::Window;
 
 /// Constants that are tried as operands.
 const CONSTANTS: [Constant; 13] = [
@@ -135,26 +138,15 @@ impl Search {
             .filter_map(|at| Candidate::of(&options, at).ok())
             .filter(|other| other.shape == target.shape)
             .collect();
-        let question = Goal { search: self, target: &target, text: &text, options: &options };
-        let mut found = Found {
-            instruction: text.clone(),
-            equivalent: Vec::new(),
-            candidates: others.len(),
-            refuted: 0,
-            out_of_time: false,
-            more: false,
+        let goal = Goal {
+            search: self,
+            target: &target,
+            text: &text,
+            options: &options,
+            live: target.written(&self.setup),
+            names: Vec::new(),
         };
-        let mut singles = Vec::new();
-        for other in &others {
-            singles.push(single(&target, other, &inputs, &expected));
-        }
-        question.prove(singles.into_iter().filter(|list| !list.is_empty()).collect(), &mut found)?;
-        if self.pairs {
-            let all: Vec<&Candidate> = others.iter().chain([&target]).collect();
-            let pairs = self.pairs(&target, &all, &inputs, &expected, &mut found);
-            question.prove(pairs, &mut found)?;
-        }
-        Ok(found)
+        goal.find(&others, &inputs, &expected, &[])
     }
 
     /// Pairs of which the second reads the result of the first.
@@ -164,8 +156,10 @@ impl Search {
         all: &[&Candidate],
         inputs: &Inputs,
         expected: &[Vec<u128>],
+        constants: &[Constant],
         found: &mut Found,
     ) -> Vec<Vec<Agreed>> {
+        let known: Vec<Constant> = PAIR_CONSTANTS.iter().chain(constants).copied().collect();
         let end = Instant::now() + self.time;
         let plain: Vec<&Candidate> = distinct(all.iter().copied().filter(|one| one.is_plain()));
         let words = |one: &Candidate| one.outputs[0].words;
@@ -179,7 +173,7 @@ impl Search {
         // The shortest descriptions first: they are the ones that are kept.
         for constants in 0..=1 {
             for one in &plain {
-                for args in one.arguments(target, &PAIR_CONSTANTS, constants) {
+                for args in one.arguments(target, &known, constants) {
                     if firsts.len() >= MAX_FIRST || Instant::now() > end {
                         break;
                     }
@@ -200,7 +194,7 @@ impl Search {
         seconds.sort_by_key(|one| one.sources.len());
         for second in seconds {
             for at in 0..second.sources.len() {
-                for rest in second.other_arguments(at, target, &PAIR_CONSTANTS) {
+                for rest in second.other_arguments(at, target, &known) {
                     for ((width, values), first) in &firsts {
                         if *width != second.sources[at].words {
                             continue;
@@ -258,7 +252,13 @@ fn distinct<'a>(list: impl Iterator<Item = &'a Candidate>) -> Vec<&'a Candidate>
 }
 
 /// The ways to use an instruction that agree in all tests, those without constants first.
-fn single(target: &Candidate, other: &Candidate, inputs: &Inputs, expected: &[Vec<u128>]) -> Vec<Agreed> {
+fn single(
+    target: &Candidate,
+    other: &Candidate,
+    inputs: &Inputs,
+    expected: &[Vec<u128>],
+    known: &[Constant],
+) -> Vec<Agreed> {
     /// Later ones are tried if the first one turns out to differ.
     const KEPT: usize = 3;
     let mut found = Vec::new();
@@ -266,7 +266,7 @@ fn single(target: &Candidate, other: &Candidate, inputs: &Inputs, expected: &[Ve
         return found;
     }
     for constants in 0..=other.sources.len() {
-        for args in other.arguments(target, &CONSTANTS, constants) {
+        for args in other.arguments(target, known, constants) {
             let number = args.iter().filter(|arg| matches!(arg, Arg::Constant(_))).count();
             if number == constants && inputs.agrees(other, &args, expected, None) {
                 let texts = vec![other.text(&args, inputs)];
@@ -286,9 +286,54 @@ struct Goal<'a> {
     target: &'a Candidate,
     text: &'a str,
     options: &'a Options,
+    /// The registers that have to be equal.
+    live: BTreeSet<Register>,
+    /// The registers in place of those that answers are written with.
+    names: Vec<(String, String)>,
 }
 
 impl Goal<'_> {
+    /// Compares with instructions, and proves what agrees. `constants` are tried as operands besides the usual ones.
+    fn find(
+        &self,
+        others: &[Candidate],
+        inputs: &Inputs,
+        expected: &[Vec<u128>],
+        constants: &[Constant],
+    ) -> Result<Found, SearchError> {
+        let mut found = Found {
+            instruction: self.text.replace('\n', "; "),
+            equivalent: Vec::new(),
+            candidates: others.len(),
+            refuted: 0,
+            out_of_time: false,
+            more: false,
+        };
+        let known: Vec<Constant> = CONSTANTS.iter().chain(constants).copied().collect();
+        let singles = others.iter().map(|other| single(self.target, other, inputs, expected, &known));
+        self.prove(singles.filter(|list| !list.is_empty()).collect(), &mut found)?;
+        if self.search.pairs {
+            let own = (!self.target.is_window()).then_some(self.target);
+            let all: Vec<&Candidate> = others.iter().chain(own).collect();
+            let pairs = self.search.pairs(self.target, &all, inputs, expected, constants, &mut found);
+            self.prove(pairs, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// An answer with the registers of the question.
+    fn renamed(&self, text: &str) -> String {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut out = String::new();
+        for part in text.split_inclusive(|c| !is_name(c)) {
+            let name = part.trim_end_matches(|c| !is_name(c));
+            let new = self.names.iter().find(|(old, _)| old == name).map_or(name, |(_, new)| new);
+            out += new;
+            out += &part[name.len()..];
+        }
+        out
+    }
+
     /// Proves the first of each group that holds.
     fn prove(&self, groups: Vec<Vec<Agreed>>, found: &mut Found) -> Result<(), SearchError> {
         let next = std::sync::atomic::AtomicUsize::new(0);
@@ -335,14 +380,15 @@ impl Goal<'_> {
     fn first(&self, group: &[Agreed]) -> Result<(Option<Equivalent>, usize), SearchError> {
         let mut refuted = 0;
         for one in group {
-            let text = one.texts.join("\n");
+            let texts: Vec<String> = one.texts.iter().map(|text| self.renamed(text)).collect();
+            let text = texts.join("\n");
             // Constants that need a literal, and registers that the encoding does not take.
             let Some(program) = self.assemble(&text) else { continue };
             let Some(own) = self.assemble(self.text) else { continue };
             let question = Question {
                 setup: self.search.setup.clone(),
                 codes: [&own, &program].map(|program| Code { program, entry: 0 }),
-                live: Some(Live::Registers(self.target.written(&self.search.setup))),
+                live: Some(Live::Registers(self.live.clone())),
                 assumptions: Vec::new(),
                 solver: self.search.solver.clone(),
             };
@@ -358,7 +404,7 @@ impl Goal<'_> {
                 Err(error) => Err(error.to_string()),
             };
             let also_writes = one.also_writes.clone();
-            return Ok((Some(Equivalent { instructions: one.texts.clone(), also_writes, proof }), refuted));
+            return Ok((Some(Equivalent { instructions: texts, also_writes, proof }), refuted));
         }
         Ok((None, refuted))
     }

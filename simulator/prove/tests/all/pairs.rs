@@ -35,6 +35,46 @@ fn shifts_and_sums() {
     equal(["s_lshl_b32 s0, s1, 4", "s_mul_i32 s0, s1, 16; s_cmp_lg_u32 s0, 0"], &[]);
 }
 
+/// What no solver decides as a whole: operands of which the upper bits are 0, distributivity, and signed products of
+/// unsigned ones.
+#[test]
+fn products() {
+    equal(
+        ["v_mul_u32_u24 v0, v1, v2", "v_mul_lo_u32 v0, v1, v2"],
+        &["v1 < 1024 && s2 == 0", "v2 <= 0xffffff"],
+    );
+    equal(
+        [
+            "v_add_nc_u32 v0, v1, v2; v_mul_lo_u32 v0, v0, v3; v_mul_lo_u32 v0, v0, v1",
+            "v_mul_lo_u32 v0, v1, v3; v_mul_lo_u32 v4, v2, v3; v_add_nc_u32 v0, v0, v4; v_mul_lo_u32 v0, v1, v0; v_mov_b32 v4, v5",
+        ],
+        &["v4 == v5"],
+    );
+    let parts = "v_mul_hi_u32 v0, v1, v2; v_ashrrev_i32 v3, 31, v1; v_mul_lo_u32 v3, v3, v2; v_add_nc_u32 v0, v0, v3; \
+                 v_ashrrev_i32 v3, 31, v2; v_mul_lo_u32 v3, v3, v1; v_add_nc_u32 v0, v0, v3; v_mov_b32 v3, v4";
+    equal(["v_mul_hi_i32 v0, v1, v2", parts], &["v3 == v4"]);
+    different(["v_mul_hi_i32 v0, v1, v2", "v_mul_hi_u32 v0, v1, v2"]);
+}
+
+/// Counts of bits, of whole words and of parts; sums of bytes.
+#[test]
+fn counts_and_sums() {
+    equal(
+        [
+            "v_bcnt_u32_b32 v0, v1, v2",
+            "v_and_b32 v3, 0xffff, v1; v_lshrrev_b32 v4, 16, v1; v_bcnt_u32_b32 v0, v3, v2; v_bcnt_u32_b32 v0, v4, v0; v_mov_b32 v3, v5; v_mov_b32 v4, v5",
+        ],
+        &["v3 == v5 && v4 == v5"],
+    );
+    equal(["v_sad_u8 v0, v1, v2, v3", "v_sad_u8 v0, v2, v1, v3"], &[]);
+    equal(["v_perm_b32 v0, v1, v2, v3", "v_perm_b32 v0, v1, v2, v3; v_mov_b32 v0, v0"], &[]);
+}
+
+#[test]
+fn float_operations_commute() {
+    equal(["v_add_f32 v0, v1, v2", "v_add_f32 v0, v2, v1"], &["v1 < 0x7f800000 && v2 < 0x7f800000"]);
+}
+
 #[test]
 fn identities_of_bits() {
     equal(
@@ -192,6 +232,24 @@ fn functions_that_differ_are_run() {
     }
 }
 
+/// What is missing for a proof about memory is said.
+#[test]
+fn a_missing_assumption_is_named() {
+    let setup = Setup::new(Arch::Rdna3, 32);
+    let a = "global_store_b32 v[0:1], v2, off; global_load_b32 v4, v[6:7], off";
+    let b = "global_load_b32 v4, v[6:7], off; global_store_b32 v[0:1], v2, off";
+    let Some(verdict) = ask_within(1, setup.clone(), [a, b], &[], None) else { return };
+    match verdict.expect("an answer") {
+        Verdict::Unknown(why) => assert!(why.contains("--assume 'v1 == 1 && v7 == 2'"), "{why}"),
+        other => assert!(matches!(other, Verdict::Differ(_)), "{other:?}"),
+    }
+    let Some(endless) = ask_within(1, setup, ["s_branch 65535", "s_nop 0"], &[], None) else { return };
+    assert_eq!(
+        endless.expect_err("a refusal").to_string(),
+        "s_branch: no path ends within 8 iterations (--unroll)"
+    );
+}
+
 /// Stores through two pointers in another order: equal only if they do not overlap.
 #[test]
 fn pointers_may_be_apart() {
@@ -200,7 +258,7 @@ fn pointers_may_be_apart() {
     let a = "global_store_b32 v0, v1, s[0:1]; global_store_b32 v0, v2, s[2:3]";
     let b = "global_store_b32 v0, v2, s[2:3]; global_store_b32 v0, v1, s[0:1]";
     let live = Some(wavesim_prove::Live::Memory);
-    let Some(verdict) = ask_within(5, Setup { apart: true, ..setup.clone() }, [a, b], &[], live.clone())
+    let Some(verdict) = ask_within(2, Setup { apart: true, ..setup.clone() }, [a, b], &[], live.clone())
     else {
         return;
     };
@@ -208,11 +266,11 @@ fn pointers_may_be_apart() {
     // A load between them, through one of them, and other stored values.
     let a = "global_store_b32 v0, v1, s[0:1]; global_load_b32 v2, v0, s[2:3]; s_waitcnt vmcnt(0)";
     let b = "global_load_b32 v2, v0, s[2:3]; s_waitcnt vmcnt(0); global_store_b32 v0, v1, s[0:1]";
-    let Some(verdict) = ask_within(5, Setup { apart: true, ..setup.clone() }, [a, b], &[], None) else {
+    let Some(verdict) = ask_within(2, Setup { apart: true, ..setup.clone() }, [a, b], &[], None) else {
         return;
     };
     assert_eq!(verdict.expect("an answer"), Verdict::EqualApart);
     let c = "global_load_b32 v2, v0, s[2:3]; s_waitcnt vmcnt(0); global_store_b32 v0, v2, s[0:1]";
-    let Some(verdict) = ask_within(5, Setup { apart: true, ..setup }, [a, c], &[], None) else { return };
+    let Some(verdict) = ask_within(2, Setup { apart: true, ..setup }, [a, c], &[], None) else { return };
     assert!(matches!(verdict, Ok(Verdict::Differ(_) | Verdict::Unknown(_))), "{verdict:?}");
 }

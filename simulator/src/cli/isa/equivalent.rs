@@ -49,16 +49,20 @@ pub fn run(args: &EquivalentArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         time,
         limit: args.limit as usize,
     };
-    let found = search.run(instruction)?;
-    if args.json {
-        writeln!(out, "{}", to_json(&found))?;
+    answer(&search.run(instruction)?, args.timeout, args.json, out)
+}
+
+/// Prints what a search has found. The exit code is 1 if that is nothing.
+pub fn answer(found: &Found, timeout: u64, json: bool, out: &mut dyn Write) -> anyhow::Result<u8> {
+    if json {
+        writeln!(out, "{}", to_json(found))?;
     } else {
-        report(args, &found, out)?;
+        report(found, timeout, out)?;
     }
     Ok(if found.equivalent.is_empty() { crate::cli::FAILED } else { crate::cli::OK })
 }
 
-fn report(args: &EquivalentArgs, found: &Found, out: &mut dyn Write) -> anyhow::Result<()> {
+fn report(found: &Found, timeout: u64, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "{}", found.instruction)?;
     for Equivalent { instructions, also_writes, proof } in &found.equivalent {
         let mut line = format!("  = {}", instructions.join("; "));
@@ -76,7 +80,7 @@ fn report(args: &EquivalentArgs, found: &Found, out: &mut dyn Write) -> anyhow::
         writeln!(out, "there are more (--limit)")?;
     }
     if found.out_of_time {
-        writeln!(out, "the search for pairs ended after {} s (--timeout)", args.timeout)?;
+        writeln!(out, "the search for pairs ended after {timeout} s (--timeout)")?;
     }
     Ok(())
 }

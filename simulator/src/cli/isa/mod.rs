@@ -7,7 +7,7 @@
 mod cost;
 mod coverage;
 #[cfg(feature = "prove")]
-mod equivalent;
+pub mod equivalent;
 mod exactness;
 #[cfg(feature = "prove")]
 mod export;

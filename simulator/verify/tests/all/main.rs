@@ -2,5 +2,6 @@
 //! skipped.
 
 mod host;
+mod passes;
 mod rules;
 mod sweep;
