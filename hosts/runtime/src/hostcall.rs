@@ -1,59 +1,16 @@
-//! LLVM's hostcall protocol, by which running kernels request services from the host. Device `printf` and
-//! device `malloc` use it.
-//!
-//! A kernel pops a packet from the free stack, writes 64 bytes for each lane, pushes the packet onto the
-//! ready stack, and waits until the host clears the packet's ready bit. The buffer holds both stacks; its
-//! layout is that of the device libraries (`ockl`). Packet pointers are indices with a tag in the upper bits,
-//! which prevents the ABA problem when a packet returns to a stack.
+//! The services of a device for running kernels ([`wavesim_services::hostcall`]): the buffer and the heap, which all
+//! launches use, and the thread that serves requests while kernels run.
 
-use crate::heap::Heap;
+use crate::Error;
 use crate::memory::{Allocation, HostMemory};
-use crate::{Error, printf};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use wavesim_services::heap::{Heap, RECORDS_BYTES};
+use wavesim_services::hostcall::{BYTES, POLL_INTERVAL, Server};
 
-/// Number of packets in the buffer. A wave waits if no packet is free.
-const PACKETS: u64 = 64;
-/// Index bits of a packet pointer. The bits above hold the tag.
-const INDEX_MASK: u64 = 127;
-const HEADER_BYTES: u64 = 24;
-/// Payload of a packet: 8 words of 64 bits for each of 64 lanes.
-const PAYLOAD_BYTES: u64 = 64 * 8 * 8;
-/// Byte offsets in the buffer. The words of its header are `headers`, `payloads`, `doorbell`, `free`,
-/// `ready`, `index_mask`.
-const FREE: u64 = 24;
-const READY: u64 = 32;
-/// The doorbell: an `amd_signal_t` without a mailbox.
-const SIGNAL: u64 = 64;
-const HEADERS: u64 = 128;
-const PAYLOADS: u64 = HEADERS + (PACKETS * HEADER_BYTES).next_multiple_of(64);
-const BYTES: u64 = PAYLOADS + PACKETS * PAYLOAD_BYTES;
-/// Maximum number of words in a message. A kernel can send parts without ever ending the message.
-const MAX_WORDS: usize = 1 << 17;
-/// Maximum number of incomplete messages, and of the words in all of them.
-const MAX_MESSAGES: usize = 1 << 16;
-const MAX_ALL_WORDS: usize = 1 << 21;
-/// Polling interval of the server while no packet is ready.
-const POLL_INTERVAL: Duration = Duration::from_micros(50);
+pub use wavesim_services::hostcall::{Sink, Stream};
 
-/// Service id of `printf` (the device libraries' `service_id_t`).
-const PRINTF: u32 = 2;
-/// Service id of memory requests. Arguments: an address to free, or 0 to allocate; a size.
-const MEMORY: u32 = 3;
-
-/// Destination of a kernel's output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output: `printf`.
-    Output,
-    /// Standard error: `fprintf(stderr, …)`, and messages of the host layer.
-    Error,
-}
-
-/// Callback that receives the output of kernels.
-pub type Sink = Arc<dyn Fn(Stream, &[u8]) + Send + Sync>;
+/// Size of the heap in bytes. The host commits pages on first access.
+pub const HEAP_BYTES: u64 = 1 << 30;
 
 /// The hostcall buffer of a device, and the thread that serves requests while kernels run.
 pub struct Hostcall {
@@ -61,81 +18,40 @@ pub struct Hostcall {
 }
 
 struct Shared {
+    server: Server,
     buffer: Allocation,
-    heap: Heap,
-    sink: Sink,
-    messages: Mutex<Messages>,
+    /// The memory of the server's heap.
+    memory: Allocation,
+    heap: Arc<Heap>,
     /// Number of running launches; `None` tells the server thread to exit.
     active: Mutex<Option<u32>>,
     changed: Condvar,
-}
-
-/// Messages whose last part has not been received.
-#[derive(Default)]
-struct Messages {
-    last: u64,
-    open: HashMap<u64, Vec<u64>>,
-    /// Number of words in all messages.
-    words: usize,
-    /// A part was dropped since the buffer was reset.
-    full: bool,
-    /// A service was requested that does not exist, since the buffer was reset.
-    unknown: bool,
-}
-
-impl Messages {
-    /// Begins a message and returns its id.
-    fn begin(&mut self) -> u64 {
-        self.last += 1;
-        if self.open.len() < MAX_MESSAGES {
-            self.open.insert(self.last, Vec::new());
-        }
-        self.last
-    }
-
-    /// Appends a part to a message. Returns true if it is the first part that is dropped because of the limits.
-    fn append(&mut self, id: u64, part: &[u64]) -> bool {
-        let room = self.words + part.len() <= MAX_ALL_WORDS;
-        match self.open.get_mut(&id).filter(|m| room && m.len() < MAX_WORDS) {
-            Some(message) => {
-                message.extend_from_slice(part);
-                self.words += part.len();
-                false
-            }
-            None => !std::mem::replace(&mut self.full, true),
-        }
-    }
-
-    /// Ends a message and returns its words.
-    fn end(&mut self, id: u64) -> Option<Vec<u64>> {
-        let message = self.open.remove(&id)?;
-        self.words -= message.len();
-        Some(message)
-    }
-
-    /// Drops all messages.
-    fn clear(&mut self) {
-        *self = Messages { last: self.last, ..Messages::default() };
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Allocates a heap. If the host lacks memory, it has no blocks, and `malloc` on the device returns null.
+fn heap(bytes: u64) -> Result<(Allocation, Heap), Error> {
+    let memory = Allocation::apart(bytes, "device heap");
+    let memory = memory.or_else(|_| Allocation::apart(RECORDS_BYTES, "device heap"))?;
+    let heap = Heap::new(memory.address(), memory.len());
+    Ok((memory, heap))
+}
+
 impl Hostcall {
     /// Allocates the buffer and the heap, and starts the server thread.
     pub(crate) fn new(sink: Sink) -> Result<Hostcall, Error> {
-        let shared = Shared {
-            buffer: Allocation::apart(BYTES, "hostcall buffer")?,
-            heap: Heap::new()?,
-            sink,
-            messages: Mutex::default(),
-            active: Mutex::new(Some(0)),
-            changed: Condvar::new(),
-        };
-        shared.reset();
-        let shared = Arc::new(shared);
+        let buffer = Allocation::apart(BYTES, "hostcall buffer")?;
+        let (memory, heap) = heap(HEAP_BYTES)?;
+        let heap = Arc::new(heap);
+        let start = std::ptr::with_exposed_provenance_mut(buffer.address() as usize);
+        // SAFETY: the allocation has the size, is page-aligned, and lives as long as the server, in `Shared`. The host
+        // accesses it only through the server's atomics, and kernels through `memory::access`.
+        let server = unsafe { Server::new(start, buffer.address(), Some(heap.clone()), sink) };
+        let (active, changed) = (Mutex::new(Some(0)), Condvar::new());
+        let shared = Arc::new(Shared { server, buffer, memory, heap, active, changed });
         let server = shared.clone();
         std::thread::Builder::new()
             .name("wavesim hostcall".to_string())
@@ -154,12 +70,13 @@ impl Hostcall {
         self.shared.heap.records()
     }
 
-    /// Returns the memory of a kernel that uses services (the buffer and the heap), or of one that does not:
-    /// the blocks that others have allocated.
+    /// Returns the memory of a kernel that uses services (the buffer and the whole heap), or of one that does not:
+    /// the blocks that others have allocated. Later kernels can use them although they do not allocate themselves.
     pub(crate) fn memory(&self, uses_services: bool) -> Vec<HostMemory> {
+        let memory = &self.shared.memory;
         match uses_services {
-            true => vec![self.shared.buffer.range(), self.shared.heap.range()],
-            false => self.shared.heap.used(),
+            true => vec![self.shared.buffer.range(), memory.range()],
+            false => self.shared.heap.used().iter().map(|(at, len)| memory.part(*at, *len)).collect(),
         }
     }
 
@@ -214,8 +131,8 @@ impl Drop for ActiveLaunch<'_> {
             // The server thread is idle while `active` is locked. A failed launch may have left ready
             // packets: serve their requests, then return all packets to the free stack for later launches.
             if *count == 0 {
-                self.0.serve();
-                self.0.reset();
+                self.0.server.serve();
+                self.0.server.reset();
             }
         }
     }
@@ -231,117 +148,12 @@ impl Shared {
             if active.is_none() {
                 return;
             }
-            let served = self.serve();
+            let served = self.server.serve();
             drop(active);
             if !served {
                 std::thread::sleep(POLL_INTERVAL);
             }
         }
-    }
-
-    /// Returns all packets to the free stack, and restores the header, which a faulty kernel may have overwritten.
-    /// Must be called only while no kernel uses the buffer.
-    fn reset(&self) {
-        let buffer = self.buffer.address();
-        // The signal is zero: kernels store to its mailbox, if it has one.
-        (0..HEADERS).step_by(8).for_each(|at| self.word(at).store(0, Ordering::Relaxed));
-        for (at, value) in
-            [(0, buffer + HEADERS), (8, buffer + PAYLOADS), (16, buffer + SIGNAL), (40, INDEX_MASK)]
-        {
-            self.word(at).store(value, Ordering::Relaxed);
-        }
-        // A link of 0 ends the stack, so the pointer to packet 0 needs a nonzero tag.
-        let mut next = INDEX_MASK + 1;
-        for index in 1..PACKETS {
-            self.word(HEADERS + index * HEADER_BYTES).store(next, Ordering::Relaxed);
-            next = index;
-        }
-        self.word(FREE).store(next, Ordering::SeqCst);
-        lock(&self.messages).clear();
-    }
-
-    /// Returns a word of the buffer.
-    fn word(&self, offset: u64) -> &AtomicU64 {
-        debug_assert!(offset.is_multiple_of(8) && offset + 8 <= BYTES);
-        let at = std::ptr::with_exposed_provenance_mut::<u64>((self.buffer.address() + offset) as usize);
-        // SAFETY: callers pass 8-byte-aligned offsets inside the buffer, which is page-aligned and lives as
-        // long as `self`. The host accesses the buffer only through these atomics, and kernels through
-        // `memory::access`.
-        unsafe { AtomicU64::from_ptr(at) }
-    }
-
-    fn control(&self, header: u64) -> &AtomicU32 {
-        let at = std::ptr::with_exposed_provenance_mut::<u32>((self.buffer.address() + header + 20) as usize);
-        // SAFETY: as in `word`; `header` is the offset of a packet header, whose 24 bytes include the control
-        // word.
-        unsafe { AtomicU32::from_ptr(at) }
-    }
-
-    /// Serves all ready packets. Returns true if there were any.
-    fn serve(&self) -> bool {
-        let mut next = self.word(READY).swap(0, Ordering::AcqRel);
-        let any = next != 0;
-        // A faulty kernel can write anything to the buffer, so the links may form a cycle.
-        for _ in 0..PACKETS {
-            let index = next & INDEX_MASK;
-            if next == 0 || index >= PACKETS {
-                break;
-            }
-            let header = HEADERS + index * HEADER_BYTES;
-            next = self.word(header).load(Ordering::Relaxed);
-            let lanes = self.word(header + 8).load(Ordering::Relaxed);
-            let service = self.word(header + 16).load(Ordering::Relaxed) as u32;
-            for lane in (0..64).filter(|lane| lanes >> lane & 1 == 1) {
-                let payload = PAYLOADS + index * PAYLOAD_BYTES + lane * 64;
-                let words: [u64; 8] =
-                    std::array::from_fn(|k| self.word(payload + 8 * k as u64).load(Ordering::Relaxed));
-                let result = self.handle_request(service, words);
-                self.word(payload).store(result, Ordering::Relaxed);
-            }
-            self.control(header).fetch_and(!1, Ordering::Release);
-        }
-        any
-    }
-
-    /// Handles the request of a lane. Returns the first word of the result.
-    fn handle_request(&self, service: u32, words: [u64; 8]) -> u64 {
-        match service {
-            PRINTF => self.message(words),
-            MEMORY => self.heap.request(words[0], words[1]),
-            other => {
-                // A faulty kernel may ask without end.
-                if !std::mem::replace(&mut lock(&self.messages).unknown, true) {
-                    self.report(&format!(
-                        "a kernel asked for hostcall service {other}, which is not supported"
-                    ));
-                }
-                0
-            }
-        }
-    }
-
-    fn report(&self, message: &str) {
-        (self.sink)(Stream::Error, format!("wavesim: {message}\n").as_bytes());
-    }
-
-    /// Handles a part of a message. The first word holds flags (1: begin, 2: end), the number of words in
-    /// bits 5 to 7, and the message's id from bit 8 on. The result of the first part assigns the id; the
-    /// result of the last part is the result of `printf`.
-    fn message(&self, words: [u64; 8]) -> u64 {
-        let descriptor = words[0];
-        let mut messages = lock(&self.messages);
-        let id = if descriptor & 1 == 1 { messages.begin() } else { descriptor >> 8 };
-        let len = (descriptor >> 5 & 7) as usize;
-        let dropped = messages.append(id, &words[1..1 + len]);
-        let ended = if descriptor & 2 == 0 { None } else { Some(messages.end(id)) };
-        drop(messages);
-        if dropped {
-            self.report("printf: the kernel's incomplete messages are too long; parts of them are dropped");
-        }
-        let Some(ended) = ended else { return descriptor & 0xfe | id << 8 };
-        let Some((&flags, rest)) = ended.as_deref().and_then(<[u64]>::split_first) else { return u64::MAX };
-        let stream = if flags & 1 == 1 { Stream::Error } else { Stream::Output };
-        printf::format(rest, &mut |text| (self.sink)(stream, text))
     }
 }
 
@@ -349,70 +161,14 @@ impl Shared {
 mod tests {
     use super::*;
 
-    /// The descriptor of a part: flags, number of words, id.
-    fn part(flags: u64, id: u64) -> [u64; 8] {
-        [flags | 7 << 5 | id << 8, 0, 0, 0, 0, 0, 0, 0]
-    }
-
     #[test]
-    fn damage_ends_with_the_launch() {
-        let reports = Arc::new(Mutex::new(0));
-        let count = reports.clone();
-        let hostcall = Hostcall::new(Arc::new(move |_, _| *lock(&count) += 1)).unwrap();
-        let shared = &hostcall.shared;
-        let header = || (0..HEADERS).step_by(8).map(|at| shared.word(at).load(Ordering::Relaxed)).collect();
-        let links = || {
-            (0..PACKETS).map(|n| shared.word(HEADERS + n * HEADER_BYTES).load(Ordering::Relaxed)).collect()
-        };
-        let before: [Vec<u64>; 2] = [header(), links()];
-        for garbage in [0, 1, 2, PACKETS, u64::MAX] {
-            hostcall.serve(|| {
-                (0..BYTES).step_by(8).for_each(|at| shared.word(at).store(garbage, Ordering::Relaxed))
-            });
-            let after: [Vec<u64>; 2] = [header(), links()];
-            assert_eq!(after[0], before[0], "{garbage}");
-            assert_eq!(after[1][1..], before[1][1..], "{garbage}");
+    fn a_heap_without_blocks_has_records() {
+        // More than any process can allocate.
+        let (memory, heap) = heap(1 << 60).unwrap();
+        assert_eq!(heap.request(0, 1), 0);
+        let map = crate::memory::memory(&[memory.range()], crate::memory::Bounds::Exact).unwrap();
+        for at in [0, (2 << 20) - 8] {
+            assert_eq!(map.load::<8>(heap.records() + at), Ok([0; 8]));
         }
-        // Requests of an unknown service are reported once a launch.
-        let before = *lock(&reports);
-        (0..100).for_each(|_| assert_eq!(shared.handle_request(77, [0; 8]), 0));
-        assert_eq!(*lock(&reports), before + 1);
-    }
-
-    #[test]
-    fn messages_without_an_end_are_limited() {
-        let reports = Arc::new(Mutex::new(Vec::new()));
-        let sink = reports.clone();
-        let sink: Sink = Arc::new(move |stream, text| lock(&sink).push((stream, text.to_vec())));
-        let hostcall = Hostcall::new(sink).unwrap();
-        let shared = &hostcall.shared;
-        for _ in 0..40 {
-            let id = shared.message(part(1, 0)) >> 8;
-            for _ in 0..MAX_WORDS / 7 + 10 {
-                shared.message(part(0, id));
-            }
-        }
-        let words = || lock(&shared.messages).open.values().map(Vec::len).sum::<usize>();
-        assert!(
-            words() <= MAX_ALL_WORDS
-                && words() > MAX_ALL_WORDS - 7
-                && words() == lock(&shared.messages).words
-        );
-        for _ in 0..MAX_MESSAGES + 10 {
-            shared.message(part(1, 0));
-        }
-        assert_eq!(lock(&shared.messages).open.len(), MAX_MESSAGES);
-        // The limits are reported once.
-        let first =
-            (Stream::Error, b"wavesim: printf: the kernel's incomplete messages are too long".to_vec());
-        assert_eq!(lock(&reports).len(), 1);
-        assert!(lock(&reports)[0].1.starts_with(&first.1) && lock(&reports)[0].0 == first.0);
-        // Later launches start without messages.
-        shared.reset();
-        assert_eq!((words(), lock(&shared.messages).words), (0, 0));
-        let id = shared.message([1 | 2 << 5, 0, u64::from_le_bytes(*b"text\0\0\0\0"), 0, 0, 0, 0, 0]) >> 8;
-        assert_eq!(shared.message([2 | id << 8, 0, 0, 0, 0, 0, 0, 0]), 4);
-        assert_eq!(lock(&reports)[1], (Stream::Output, b"text".to_vec()));
-        assert_eq!(lock(&shared.messages).words, 0);
     }
 }

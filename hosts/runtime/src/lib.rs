@@ -57,7 +57,6 @@ mod exit;
 mod explore;
 pub mod ffi;
 mod fork;
-mod heap;
 pub mod hostcall;
 pub mod image;
 #[cfg(target_os = "linux")]
@@ -71,7 +70,6 @@ mod module;
 mod owned;
 mod peers;
 pub mod pitched;
-pub mod printf;
 pub mod queue;
 pub mod raw;
 mod report;

@@ -1,5 +1,6 @@
 //! Launch descriptions (`wavesim-launch-1`): arguments, and expected outputs to compare with.
 
+use super::abi;
 use super::code_object::{self, Kernel, LoadError, TargetRequest};
 use super::compare::{self, Mismatch, Tolerance};
 use super::prepared::Prepared;
@@ -305,7 +306,7 @@ pub fn load(
     let kernel = kernel(&object, &target, &launch.kernel).with_context(|| code.clone())?;
     let request = request(&launch, &folder, files, global_bytes)?;
     let memory = Memory::with_guard(global_bytes, guard)?;
-    let prepared = request.prepare_clusters(&kernel, memory, launch.cluster)?;
+    let prepared = request.prepare_with(&kernel, memory, launch.cluster, &abi::Services::default())?;
     if let Some(e) = launch.expected.iter().find(|e| prepared.buffer(&e.arg).is_none()) {
         let names = prepared.buffers.iter().map(|b| b.name.as_str());
         let hint = nearest(&e.arg, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));

@@ -246,15 +246,16 @@ fn empty_kernarg(kernel: &Kernel) -> Result<Vec<u8>, LaunchError> {
 impl Request {
     /// Loads the image, allocates and fills the arguments, and describes the launch.
     pub fn prepare(&self, kernel: &Kernel, memory: Memory) -> Result<Prepared, LaunchError> {
-        self.prepare_clusters(kernel, memory, None)
+        self.prepare_with(kernel, memory, None, &abi::Services::default())
     }
 
-    /// As [`Request::prepare`], with this number of workgroups per dimension of a cluster.
-    pub fn prepare_clusters(
+    /// As [`Request::prepare`], with this number of workgroups per dimension of a cluster, and services in `memory`.
+    pub fn prepare_with(
         &self,
         kernel: &Kernel,
         mut memory: Memory,
         cluster: Option<[u32; 3]>,
+        services: &abi::Services,
     ) -> Result<Prepared, LaunchError> {
         let code = kernel.image.load(&mut memory)?;
         let mut buffers = Vec::new();
@@ -288,7 +289,7 @@ impl Request {
         }
         let dynamic_lds = self.dynamic_lds.max(local);
         let shape = abi::Shape { cluster, ..abi::Shape::new(self.grid, self.block, dynamic_lds) };
-        let prepared = finish(kernel, code, kernarg, &shape, memory)?;
+        let prepared = finish(kernel, code, kernarg, &shape, services, memory)?;
         Ok(Prepared { buffers, ..prepared })
     }
 }
@@ -387,7 +388,7 @@ pub fn with_kernarg(
 ) -> Result<Prepared, LaunchError> {
     let kernarg = kernarg_segment(kernel, explicit)?;
     let code = kernel.image.load(&mut memory)?;
-    finish(kernel, code, kernarg, shape, memory)
+    finish(kernel, code, kernarg, shape, &abi::Services::default(), memory)
 }
 
 /// Builds the kernarg segment with these explicit arguments. Hidden arguments are 0;
@@ -502,9 +503,10 @@ fn finish(
     code: u64,
     mut kernarg: Vec<u8>,
     given: &abi::Shape,
+    services: &abi::Services,
     mut memory: Memory,
 ) -> Result<Prepared, LaunchError> {
-    abi::write_hidden_arguments(kernel, given, &abi::Services::default(), &mut kernarg);
+    abi::write_hidden_arguments(kernel, given, services, &mut kernarg);
     let kernarg_at = memory.alloc(kernarg.len().next_multiple_of(16).max(16) as u64, 64, "kernarg")?;
     memory.write(kernarg_at, &kernarg)?;
     let packet_at = memory.alloc(64, 64, "dispatch packet")?;

@@ -19,6 +19,7 @@ use wavesim_inspect::check::{Check, Checker, Finding, Severity, fault_as_finding
 use wavesim_isa::arch::Arch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::{Fault, FaultKind};
+use wavesim_services::launch::{Printed, Services};
 
 /// Run a kernel and report errors: out-of-bounds accesses, uninitialised registers and memory, races, missing waits,
 /// barriers, hazards
@@ -266,18 +267,24 @@ fn file(
     if several && !args.json {
         writeln!(out, "{name}:")?;
     }
-    let prepared = input.prepare(wavesim_inspect::check::GUARD_BYTES)?;
+    let (prepared, services) = input.prepare_with_services(wavesim_inspect::check::GUARD_BYTES)?;
     let arch = prepared.program.arch;
     let checks = chosen(&args.checks, arch)?;
     let quiet = args.quiet || args.json || several;
     let coverage = args.coverage.as_ref().map(|_| coverage);
     let mut runs = Runs { checks, quiet, coverage, ..Runs::default() };
-    runs.add(input, prepared, None)?;
+    let printed = runs.add(input, prepared, &services, None)?;
+    match args.json {
+        true => super::output::show_printed(&printed, &mut super::output::stderr())?,
+        false => super::output::show_printed(&printed, out)?,
+    }
     for seed in 1..args.orders {
         if runs.fault.is_some() {
             break;
         }
-        runs.add(input, input.prepare(wavesim_inspect::check::GUARD_BYTES)?, Some(seed))?;
+        let (prepared, services) = input.prepare_with_services(wavesim_inspect::check::GUARD_BYTES)?;
+        // What it prints is shown once.
+        runs.add(input, prepared, &services, Some(seed))?;
     }
     let Runs { findings, stats, fault, differences, .. } = runs;
     let found = findings.len();
@@ -424,8 +431,14 @@ struct Runs<'c> {
 
 impl Runs<'_> {
     /// Runs the kernel in the order of the command line or in a random one. Findings of the same two instructions
-    /// are one finding.
-    fn add(&mut self, input: &InputArgs, prepared: Prepared, seed: Option<u64>) -> anyhow::Result<()> {
+    /// are one finding. Returns what the kernel has printed.
+    fn add(
+        &mut self,
+        input: &InputArgs,
+        prepared: Prepared,
+        services: &Services,
+        seed: Option<u64>,
+    ) -> anyhow::Result<Printed> {
         let mut dispatch = input.dispatch(&prepared)?;
         if let Some(seed) = seed {
             dispatch.schedule = if is_fine(seed) { Schedule::Fine(seed) } else { Schedule::Random(seed) };
@@ -436,8 +449,9 @@ impl Runs<'_> {
         dispatch.progress = Some(bar.counters());
         let name = super::input_name(&input.file);
         let mut recorder = self.coverage.map(|_| Recorder::new(&prepared, &name));
-        let (findings, stats, fault) =
-            bar.during(|| checked(&prepared, &dispatch, &self.checks, recorder.as_mut()))?;
+        let run = || checked(&prepared, &dispatch, &self.checks, recorder.as_mut());
+        let (result, printed) = services.serve(&prepared.memory, || bar.during(run));
+        let (findings, stats, fault) = result?;
         if let (Some(recorder), Some(coverage)) = (recorder, self.coverage) {
             coverage.add(&recorder.finish())?;
         }
@@ -465,7 +479,7 @@ impl Runs<'_> {
             Some(_) => {}
         }
         self.fault = fault;
-        Ok(())
+        Ok(printed)
     }
 }
 

@@ -24,6 +24,7 @@ use wavesim_loader::compare::Mismatch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::overrides::{OverrideError, Overrides};
 use wavesim_machine::fault::{Fault, FaultKind};
+use wavesim_services::launch::Services;
 
 /// How a kernel is executed, and what is done with its outputs
 #[derive(Debug, Clone, clap::Args)]
@@ -108,11 +109,12 @@ pub fn replace_semantics(path: &Path, prepared: &mut Prepared) -> anyhow::Result
 }
 
 impl Execution {
-    /// Runs the kernel. `files` are those that its input may name, for reports. An error means bad input, such as an invalid
+    /// Runs the kernel while its services are served. `files` are those that its input may name, for reports. An error means bad input, such as an invalid
     /// pseudocode file.
     pub fn run(
         &self,
         prepared: &mut Prepared,
+        services: &Services,
         files: &Files,
         out: &mut dyn Write,
     ) -> anyhow::Result<RunOutcome> {
@@ -165,8 +167,12 @@ impl Execution {
         let count = count.as_ref().map(|count| count as observe::CountCompiled<'_>);
         #[cfg(not(feature = "jit"))]
         let count = None;
-        let result =
-            bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, count, files, out));
+        let run = || observe::run(&self.observe, prepared, &dispatch, self.json, count, files, out);
+        let (result, printed) = services.serve(&prepared.memory, || bar.during(run));
+        match self.json || self.observe.owns_stdout(false)? {
+            true => output::show_printed(&printed, &mut output::stderr())?,
+            false => output::show_printed(&printed, out)?,
+        }
         #[cfg(feature = "jit")]
         if let Some((dir, dump)) = dump
             && dump.write(dir)? == 0

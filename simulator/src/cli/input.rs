@@ -18,6 +18,7 @@ use wavesim_engine::sched::order::Choice;
 use wavesim_files::{self as files, FileError, Files};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::Machine;
+use wavesim_loader::abi;
 use wavesim_loader::assembly::AssemblyOptions;
 use wavesim_loader::code_object::{self, LoadError};
 use wavesim_loader::launch::{self, LoadedLaunch, TargetSelection};
@@ -26,6 +27,7 @@ use wavesim_loader::request::{self, ArgumentValue, Request};
 use wavesim_loader::text_kernel;
 use wavesim_loader::{generic, kernel_name};
 use wavesim_machine::memory::Memory;
+use wavesim_services::launch::{Services, Wanted};
 use wavesim_text::Options;
 use wavesim_text::constant::Constants;
 
@@ -58,7 +60,17 @@ pub struct InputArgs {
 impl InputArgs {
     /// Loads the kernel, with `guard` unused bytes between its arguments.
     pub fn prepare(&self, guard: u64) -> anyhow::Result<Prepared> {
-        let mut prepared = self.kernel.prepare(&self.file, self.data.as_deref(), guard)?;
+        self.replaced(self.kernel.prepare(&self.file, self.data.as_deref(), guard)?)
+    }
+
+    /// As [`InputArgs::prepare`], with the services that the kernel uses.
+    pub fn prepare_with_services(&self, guard: u64) -> anyhow::Result<(Prepared, Services)> {
+        let (prepared, services) =
+            self.kernel.prepare_with_services(&self.file, self.data.as_deref(), guard)?;
+        Ok((self.replaced(prepared)?, services))
+    }
+
+    fn replaced(&self, mut prepared: Prepared) -> anyhow::Result<Prepared> {
         if let Some(path) = &self.semantics {
             replace_semantics(path, &mut prepared)?;
         }
@@ -260,6 +272,28 @@ impl KernelArgs {
     /// Opens a kernel and prepares it to run, with `guard` unused bytes between its arguments. `data` is the
     /// file of initial memory for assembly programs.
     pub fn prepare(&self, path: &Path, data: Option<&Path>, guard: u64) -> anyhow::Result<Prepared> {
+        self.prepare_by(path, data, &mut Placement { guard, services: None })
+    }
+
+    /// As [`KernelArgs::prepare`], with the services that the kernel uses: `printf` and `malloc` on the device.
+    pub fn prepare_with_services(
+        &self,
+        path: &Path,
+        data: Option<&Path>,
+        guard: u64,
+    ) -> anyhow::Result<(Prepared, Services)> {
+        let mut placement = Placement { guard, services: Some(Services::default()) };
+        let prepared = self.prepare_by(path, data, &mut placement)?;
+        Ok((prepared, placement.services.unwrap_or_default()))
+    }
+
+    fn prepare_by(
+        &self,
+        path: &Path,
+        data: Option<&Path>,
+        placement: &mut Placement,
+    ) -> anyhow::Result<Prepared> {
+        let guard = placement.guard;
         if is_description(path) {
             return Ok(self.description(path, guard)?.prepared);
         }
@@ -279,11 +313,11 @@ impl KernelArgs {
                 );
             }
             let object = super::source::compile(path, language, self)?;
-            return self.object(&object, guard).with_context(|| name);
+            return self.object(&object, placement).with_context(|| name);
         }
         if kind == FileKind::Object {
             self.reject_definitions("a code object")?;
-            return self.object(&bytes, guard).with_context(|| name);
+            return self.object(&bytes, placement).with_context(|| name);
         }
         let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
         let extension = path.extension().and_then(|e| e.to_str());
@@ -297,7 +331,7 @@ impl KernelArgs {
             bail!("{}: only assembly programs (--arch riscv_gpu) take a data file", data.display());
         }
         match kind {
-            FileKind::Assembly => self.assembly(path, &name, &text, guard),
+            FileKind::Assembly => self.assembly(path, &name, &text, placement),
             _ => self.text(path, name, text, guard),
         }
     }
@@ -431,18 +465,24 @@ impl KernelArgs {
         })
     }
 
-    fn assembly(&self, path: &Path, name: &str, text: &str, guard: u64) -> anyhow::Result<Prepared> {
+    fn assembly(
+        &self,
+        path: &Path,
+        name: &str,
+        text: &str,
+        placement: &mut Placement,
+    ) -> anyhow::Result<Prepared> {
         let assembled = match self.reading(path)?.assemble(name, text) {
             Ok(assembled) => assembled,
             Err(errors) => bail!(Diagnostics(errors.iter().map(|e| format!("{e}\n")).collect())),
         };
-        let mut prepared = self.object(&assembled.object, guard).with_context(|| name.to_string())?;
+        let mut prepared = self.object(&assembled.object, placement).with_context(|| name.to_string())?;
         assembled.annotate(&mut prepared);
         Ok(prepared)
     }
 
     /// Prepares a kernel of a code object with the arguments of the command line.
-    fn object(&self, file: &[u8], guard: u64) -> anyhow::Result<Prepared> {
+    fn object(&self, file: &[u8], placement: &mut Placement) -> anyhow::Result<Prepared> {
         let target_request = match &self.target {
             Some(name) => {
                 let processor = parse_mcpu(name).map_err(anyhow::Error::msg)?;
@@ -490,8 +530,23 @@ impl KernelArgs {
         let grid = call.grid.map_or([1; 3], |d| d.0);
         let shape = block.unwrap_or([1; 3]);
         let request = Request { grid, block: shape, dynamic_lds: 0, args: list, outputs: named };
-        let (memory, cluster) = (Memory::with_guard(global_bytes, guard)?, call.cluster.map(|d| d.0));
-        let prepared = request.prepare_clusters(&kernel, memory, cluster)?;
+        let mut memory = Memory::with_guard(global_bytes, placement.guard)?;
+        let mut addresses = abi::Services::default();
+        if let Some(services) = &mut placement.services {
+            let uses = |kind: &str| kernel.args.iter().flatten().any(|arg| arg.kind == kind);
+            let wanted = Wanted {
+                hostcall: uses("hidden_hostcall_buffer"),
+                heap: uses("hidden_heap_v1"),
+                printf: uses("hidden_printf_buffer"),
+            };
+            if wanted != Wanted::default() {
+                *services = Services::place(wanted, &code_object::module(bytes)?.printf, &mut memory)?;
+            }
+            let Services { hostcall, heap, printf, .. } = *services;
+            addresses = abi::Services { hostcall, heap, printf, ..addresses };
+        }
+        let cluster = call.cluster.map(|d| d.0);
+        let prepared = request.prepare_with(&kernel, memory, cluster, &addresses)?;
         // Errors in the arguments take precedence over these.
         if call.grid.is_none() {
             bail!("--grid X[,Y[,Z]] is missing: the number of workgroups");
@@ -501,6 +556,14 @@ impl KernelArgs {
         }
         Ok(prepared)
     }
+}
+
+/// Where a kernel's parts are placed.
+struct Placement {
+    /// Unused bytes between arguments.
+    guard: u64,
+    /// The services that the kernel uses, once they are placed; `None` if the kernel gets none.
+    services: Option<Services>,
 }
 
 /// Returns the words of a text that can be names.

@@ -8,6 +8,7 @@ use super::output::emit;
 use anyhow::{Context as _, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use wavesim_services::launch::Services;
 
 /// Run compiled kernels: launch descriptions (launch.json), or a code object with arguments
 #[derive(Debug, clap::Args)]
@@ -53,7 +54,8 @@ fn description(
     out: &mut dyn Write,
 ) -> anyhow::Result<u8> {
     let mut loaded = args.kernel.description(file, 0)?;
-    let mut ended = args.execution.run(&mut loaded.prepared, &args.kernel.files.access()?, out)?;
+    let mut ended =
+        args.execution.run(&mut loaded.prepared, &Services::default(), &args.kernel.files.access()?, out)?;
     args.execution.add_coverage(&super::input_name(file), &mut ended, coverage)?;
     let mismatches = if args.check && ended.result.is_ok() { Some(loaded.mismatches()?) } else { None };
     let code = args.execution.report(&loaded.prepared, &ended, mismatches.as_deref(), out)?;
@@ -89,8 +91,8 @@ fn without_description(
     if args.check {
         bail!("--check needs a launch description, which has the expected outputs");
     }
-    let mut prepared = args.kernel.prepare(file, None, 0)?;
-    let mut ended = args.execution.run(&mut prepared, &args.kernel.files.access()?, out)?;
+    let (mut prepared, services) = args.kernel.prepare_with_services(file, None, 0)?;
+    let mut ended = args.execution.run(&mut prepared, &services, &args.kernel.files.access()?, out)?;
     args.execution.add_coverage(&super::input_name(file), &mut ended, coverage)?;
     args.execution.report(&prepared, &ended, None, out)
 }

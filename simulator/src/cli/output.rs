@@ -12,6 +12,8 @@ use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wavesim_files::escape::Escaped;
 use wavesim_inspect::check::Check;
+use wavesim_services::hostcall::Stream;
+use wavesim_services::launch::Printed;
 
 /// Whether the reader has closed standard output.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -146,6 +148,20 @@ fn paint(text: &str) -> String {
         })
     };
     text.split_inclusive('\n').map(line).collect()
+}
+
+/// Writes what a kernel has printed to `out`, and to standard error what it has printed there.
+pub fn show_printed(printed: &Printed, out: &mut dyn Write) -> io::Result<()> {
+    for (stream, text) in &printed.parts {
+        match stream {
+            Stream::Output => out.write_all(text)?,
+            Stream::Error => stderr().write_all(text)?,
+        }
+    }
+    if printed.dropped > 0 {
+        emit(format!("note: {} further bytes that the kernel has printed are not shown", printed.dropped));
+    }
+    Ok(())
 }
 
 /// Returns standard error. Writing to it never fails.

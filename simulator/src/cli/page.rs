@@ -35,11 +35,12 @@ pub fn activity(prepared: &Prepared, keeps_going: bool) -> Activity<'_> {
 
 /// Returns the part of a checked file, after one more run.
 pub fn of_check(input: &InputArgs, name: &str, summary: &str, findings: Vec<Value>) -> anyhow::Result<Value> {
-    let prepared = input.prepare(wavesim_inspect::check::GUARD_BYTES)?;
+    let (prepared, services) = input.prepare_with_services(wavesim_inspect::check::GUARD_BYTES)?;
     let dispatch = input.dispatch(&prepared)?;
     let mut activity = activity(&prepared, true);
     // A fault is among the findings.
-    let _ = dispatch::run_observed(&dispatch, &prepared.memory, &mut activity);
+    let run = || dispatch::run_observed(&dispatch, &prepared.memory, &mut activity);
+    let _ = services.serve(&prepared.memory, run);
     Ok(json!({
         "name": name, "summary": summary, "findings": findings, "sources": sources_json(&prepared, &input.kernel.files.access()?),
         "activity": activity.json(),

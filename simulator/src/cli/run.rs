@@ -53,11 +53,11 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         if several && !args.execution.json && !args.execution.quiet {
             writeln!(out, "{}:", super::input_name(&file))?;
         }
-        let mut prepared = args.kernel.prepare(&file, data.as_deref(), 0)?;
+        let (mut prepared, services) = args.kernel.prepare_with_services(&file, data.as_deref(), 0)?;
         if args.dump.is_some() && !prepared.memory.is_word_addressed() {
             bail!("--dump is for assembly programs; use --out-dir for the outputs of a kernel");
         }
-        let mut ended = args.execution.run(&mut prepared, &args.kernel.files.access()?, out)?;
+        let mut ended = args.execution.run(&mut prepared, &services, &args.kernel.files.access()?, out)?;
         args.execution.add_coverage(&super::input_name(&file), &mut ended, &coverage)?;
         let own = args.execution.report(&prepared, &ended, None, out)?;
         if let (Some(path), OK) = (&args.dump, own) {

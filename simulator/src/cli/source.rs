@@ -6,8 +6,6 @@ use std::path::Path;
 use wavesim_clang::compile::{Format, Job, Source};
 use wavesim_clang::options::Language;
 use wavesim_isa::arch::Processor;
-use wavesim_loader::code_object::{self, LoadError};
-use wavesim_loader::kernel_name::demangled;
 
 /// Options for source files
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -51,21 +49,5 @@ pub fn compile(path: &Path, language: Language, kernel: &KernelArgs) -> anyhow::
     if !output.log.is_empty() {
         super::output::emit(output.log.trim_end());
     }
-    warn_of_output(&object, kernel.call.kernel.as_deref())?;
     Ok(object)
-}
-
-/// Warns of a kernel that prints: only the libraries for HIP and OpenCL show its output.
-fn warn_of_output(object: &[u8], name: Option<&str>) -> Result<(), LoadError> {
-    for kernel in code_object::kernels(object)?.iter().filter(|k| name.is_none_or(|name| *k == name)) {
-        let loaded = code_object::load(object, kernel)?;
-        let prints = loaded.args.iter().flatten().any(|arg| arg.kind == "hidden_printf_buffer");
-        if prints {
-            super::output::emit(format!(
-                "warning: the output of printf in `{}` is not shown: only wavesim's OpenCL library shows it",
-                demangled(kernel)
-            ));
-        }
-    }
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 fn messages(formats: &[String], bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
-    wavesim_opencl::printf::messages(formats, bytes, &mut |part| text.extend_from_slice(part));
+    wavesim_services::messages::messages(formats, bytes, &mut |part| text.extend_from_slice(part));
     text
 }
 

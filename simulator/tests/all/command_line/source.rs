@@ -79,18 +79,60 @@ fn errors_and_findings_name_the_line_of_the_source() {
     assert!(ended.out.contains("far.cl:8"), "{}{}", ended.out, ended.err);
 }
 
+/// Of two waves, each prints one line and a vector; a name of the format string is not a format.
+const PRINTS: &str = "\
+kernel void k(global int *out_y) {
+  int i = get_global_id(0);
+  out_y[i] = 7;
+  if (i % 32 == 5) printf(\"%s %3d: %.2f %v2d %%d\\n\", \"items\", i, i * 0.5f, (int2)(i, -i));
+}
+";
+
 #[test]
-fn what_prints_is_said() {
-    let path = write(
-        &folder("source_3"),
-        "prints.cl",
-        "kernel void k(global int *out_y) { printf(\"%d\\n\", 1); out_y[0] = 1; }",
+fn what_a_kernel_prints_is_shown() {
+    let path = write(&folder("source_3"), "prints.cl", PRINTS);
+    let launch = ["--grid=1", "--block=64", "--arg=out_y:i32[64]"];
+    let text = "items   5: 2.50 5,-5 %d\nitems  37: 18.50 37,-37 %d\n";
+    for arch in ["rdna3", "rdna4", "cdna3"] {
+        let Some(ended) = compiled(&[&["run", &path, "--arch", arch][..], &launch].concat()) else { return };
+        assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{arch}");
+        assert!(ended.out.starts_with(&format!("{text}out_y: i32[64] =\n[7 ")), "{arch}: {}", ended.out);
+    }
+    let ended = wavesim(&[&["check", &path][..], &launch].concat());
+    assert!(
+        ended.code == 0 && ended.out.starts_with(&format!("{text}clean: ")),
+        "{}{}",
+        ended.out,
+        ended.err
     );
-    let Some(ended) = compiled(&["run", &path, "--grid=1", "--block=1", "--arg=out_y:i32[1]"]) else {
-        return;
-    };
+    // What programs read is alone on standard output.
+    let ended = wavesim(&[&["run", &path, "--json"][..], &launch].concat());
+    assert!(ended.out.starts_with("{\"schema\"") && ended.err == text, "{}{}", ended.out, ended.err);
+    let ended = wavesim(&[&["check", &path, "--orders=3", "--json"][..], &launch].concat());
+    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", text));
+}
+
+/// HIP's `printf` asks the host while the kernel runs.
+#[test]
+fn what_a_hip_kernel_prints_is_shown() {
+    let object = workspace("hosts/hip/tests/prebuilt/features.o");
+    let launch = [&object, "--kernel=talk", "--grid=1", "--block=32"];
+    let text = "block 0, thread   1: text 0.25 x %\n";
+    let ended = wavesim(&[&["run"][..], &launch].concat());
+    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, text, ""));
+    let ended = wavesim(&[&["check"][..], &launch].concat());
+    assert!(ended.code == 0 && ended.out.starts_with(&format!("{text}clean: ")), "{}{}", ended.out, ended.err);
+}
+
+#[test]
+fn the_printf_buffer_has_an_end() {
+    let source = "kernel void k(global int *out_y) { for (int i = 0; i < 3000; i++) printf(\"%d\\n\", i); }";
+    let path = write(&folder("source_4"), "prints_much.cl", source);
+    let launch = ["--grid=1", "--block=64", "--arg=out_y:i32[1]"];
+    let Some(ended) = compiled(&[&["run", &path][..], &launch].concat()) else { return };
     assert_eq!(ended.code, 0, "{}", ended.err);
-    assert!(ended.err.contains("the output of printf in `k` is not shown"), "{}", ended.err);
+    assert!(ended.err.contains("bytes of output exceed the buffer of 1048568 bytes"), "{}", ended.err);
+    assert_eq!(ended.out.lines().filter(|line| line.parse::<u32>().is_ok()).count(), 1_048_568 / 8);
 }
 
 /// Clang would open files outside of the folder.

@@ -4,32 +4,29 @@
 //! access the records without a request to the host, so the records exist even if the host has no memory for
 //! blocks.
 
-use crate::Error;
-use crate::memory::{Allocation, HostMemory};
+use crate::lock;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
-/// Size of the heap in bytes. The host commits pages on first access.
-pub const HEAP_BYTES: u64 = 1 << 30;
 /// Size and alignment of a slab. The alignment lets the device libraries compute a slab's start from a
 /// pointer into it.
 const SLAB_BYTES: u64 = 2 << 20;
 /// Bytes reserved for the records: enough for one aligned slab at any start address.
-const RECORDS_BYTES: u64 = 2 * SLAB_BYTES;
+pub const RECORDS_BYTES: u64 = 2 * SLAB_BYTES;
 /// Size granularity and alignment of other blocks. The device libraries treat a pointer with this alignment
 /// as a block allocated by the host.
 const BLOCK_BYTES: u64 = 4096;
 
 /// The heap of a device.
+#[derive(Debug)]
 pub struct Heap {
-    memory: Allocation,
     /// Address of the device libraries' records.
     records: u64,
     blocks: Mutex<Blocks>,
 }
 
 /// Sizes of blocks, by address.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Blocks {
     free: BTreeMap<u64, u64>,
     used: BTreeMap<u64, u64>,
@@ -38,35 +35,19 @@ struct Blocks {
 }
 
 impl Heap {
-    /// Creates an empty heap. If the host lacks memory, the heap has no blocks and device `malloc` returns
-    /// null.
-    pub fn new() -> Result<Heap, Error> {
-        Heap::with_blocks_or_none(HEAP_BYTES - RECORDS_BYTES)
-    }
-
-    fn with_blocks_or_none(bytes: u64) -> Result<Heap, Error> {
-        Heap::with_blocks(bytes).or_else(|_| Heap::with_blocks(0))
-    }
-
-    /// Creates an empty heap with `bytes` bytes for blocks.
-    fn with_blocks(bytes: u64) -> Result<Heap, Error> {
-        let memory = Allocation::apart(RECORDS_BYTES + bytes, "device heap")?;
-        let records = memory.address().next_multiple_of(SLAB_BYTES);
+    /// Creates an empty heap in `len` bytes of zeroed memory at `address`: [`RECORDS_BYTES`], and the blocks. Without
+    /// blocks, `malloc` on the device returns null.
+    pub fn new(address: u64, len: u64) -> Heap {
+        let records = address.next_multiple_of(SLAB_BYTES);
+        let bytes = len.saturating_sub(RECORDS_BYTES);
         let free = (bytes != 0).then_some((records + SLAB_BYTES, bytes));
         let blocks = Blocks { free: free.into_iter().collect(), ..Blocks::default() };
-        Ok(Heap { memory, records, blocks: Mutex::new(blocks) })
+        Heap { records, blocks: Mutex::new(blocks) }
     }
 
-    /// Returns the whole heap, for kernels that allocate.
-    pub fn range(&self) -> HostMemory {
-        self.memory.range()
-    }
-
-    /// Returns the memory that kernels have allocated and not freed. Later kernels can use it although they do
-    /// not allocate themselves.
-    pub fn used(&self) -> Vec<HostMemory> {
-        let blocks = self.blocks();
-        blocks.used.iter().map(|(at, len)| self.memory.part(*at, *len)).collect()
+    /// Returns the addresses and sizes of the blocks that kernels have allocated and not freed.
+    pub fn used(&self) -> Vec<(u64, u64)> {
+        self.blocks().used.iter().map(|(address, len)| (*address, *len)).collect()
     }
 
     /// Returns a number that changes with the result of [`Heap::used`].
@@ -75,7 +56,7 @@ impl Heap {
     }
 
     fn blocks(&self) -> MutexGuard<'_, Blocks> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.blocks)
     }
 
     /// Returns the address of the records: the hidden argument `hidden_heap_v1`.
@@ -143,27 +124,25 @@ mod tests {
 
     #[test]
     fn blocks_are_aligned_and_merged() {
-        let heap = Heap::new().unwrap();
+        let all = 64 << 20;
+        let heap = Heap::new(0x12_3000, RECORDS_BYTES + all);
         let (small, slab, large) =
             (heap.request(0, 5000), heap.request(0, SLAB_BYTES), heap.request(0, 10_000));
         assert!(small.is_multiple_of(BLOCK_BYTES) && slab.is_multiple_of(SLAB_BYTES));
         // The alignment gap before the slab is used.
         assert!(small >= heap.records() + SLAB_BYTES && large == small + 8192 && slab > large);
+        assert_eq!(heap.used(), [(small, 8192), (large, 12_288), (slab, SLAB_BYTES)]);
         for block in [slab, small, large, large, 17] {
             assert_eq!(heap.request(block, 0), 0);
         }
-        let all = HEAP_BYTES - RECORDS_BYTES;
         assert_eq!(heap.request(0, all), heap.records() + SLAB_BYTES);
         assert_eq!((heap.request(0, 1), heap.request(0, u64::MAX)), (0, 0));
     }
+
     #[test]
     fn a_heap_without_blocks_has_records() {
-        // More than any process can allocate.
-        let heap = Heap::with_blocks_or_none(1 << 60).unwrap();
+        let heap = Heap::new(4096, RECORDS_BYTES);
         assert_eq!((heap.request(0, 1), heap.request(0, SLAB_BYTES)), (0, 0));
-        let memory = crate::memory::memory(&[heap.range()], crate::memory::Bounds::Exact).unwrap();
-        for at in [0, SLAB_BYTES - 8] {
-            assert_eq!(memory.load::<8>(heap.records() + at), Ok([0; 8]));
-        }
+        assert!(heap.records() >= 4096 && heap.records() + SLAB_BYTES <= 4096 + RECORDS_BYTES);
     }
 }
