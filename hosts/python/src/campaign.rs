@@ -3,8 +3,9 @@
 use crate::error::error;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use wavesim_campaign::plan::{Campaign, Keep, Limits, Shard};
-use wavesim_campaign::process::Watchdog;
+use wavesim_campaign::process::{Program, Starter, TEMPLATE, Watchdog};
 use wavesim_campaign::runner::{Job, contents};
 use wavesim_campaign::store::{Record, Store};
 
@@ -39,6 +40,13 @@ pub fn cases(plan: &str, folder: PathBuf, is_json: bool, shard: &str) -> PyResul
     Ok((plan.name.clone(), (plan.limits.seconds, plan.limits.memory_mb), plan.keep == Keep::All, cases))
 }
 
+/// What starts cases, while no case uses it, with the process that it belongs to: processes that Python forks get a copy.
+static STARTERS: Mutex<Vec<(u32, Starter)>> = Mutex::new(Vec::new());
+
+fn starters() -> MutexGuard<'static, Vec<(u32, Starter)>> {
+    STARTERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs a case in a process. `program` is the command; `scratch` a file for its log in SARIF.
 #[pyfunction]
 pub fn run_case(
@@ -49,11 +57,11 @@ pub fn run_case(
     keep_all: bool,
     scratch: PathBuf,
 ) -> PyResult<PyRecord> {
-    let (name, kernel, target, content, mut arguments, has_sarif) = case;
-    let Some((program, first)) = program.split_first() else { return Err(error("no program")) };
+    let (name, kernel, target, content, arguments, has_sarif) = case;
     // The words before the subcommand: `-m wavesim`.
-    let prefix = first.len();
-    arguments.splice(0..0, first.iter().cloned());
+    let Some((path, first)) = program.split_first() else { return Err(error("no program")) };
+    let template = cfg!(unix).then(|| TEMPLATE.to_string());
+    let program = Program { path: path.into(), first: first.to_vec(), template };
     let limits = Limits { seconds: limits.0, memory_mb: limits.1 };
     let case = wavesim_campaign::plan::Case { name, kernel, target, arguments, has_sarif };
     let keep = if keep_all { Keep::All } else { Keep::Failures };
@@ -61,15 +69,18 @@ pub fn run_case(
     let record = py.detach(|| {
         std::thread::scope(|scope| {
             scope.spawn(|| watchdog.watch());
-            let job = Job {
-                program: program.as_ref(),
-                limits,
-                keep,
-                scratch: &scratch,
-                watchdog: &watchdog,
-                prefix,
+            let job = Job { limits, keep, scratch: &scratch, watchdog: &watchdog };
+            let own = std::process::id();
+            let position = |list: &[(u32, Starter)]| {
+                list.iter().position(|(id, s)| *id == own && *s.program() == program)
             };
-            let record = job.run(&case, content);
+            let idle = {
+                let mut list = starters();
+                position(&list).map(|index| list.swap_remove(index).1)
+            };
+            let mut starter = idle.unwrap_or_else(|| Starter::new(program));
+            let record = job.run(&mut starter, &case, content);
+            starters().push((own, starter));
             watchdog.close();
             record
         })

@@ -2,13 +2,13 @@
 
 use crate::plan::Limits;
 use std::io::Read;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Maximum number of bytes of an output that are kept; the rest is read and dropped.
-const MAX_OUTPUT: usize = 1 << 20;
+pub(crate) const MAX_OUTPUT: usize = 1 << 20;
 
 /// How a process has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +83,16 @@ impl Watchdog {
         self.0.1.notify_all();
     }
 
-    fn add(&self, deadline: Instant, process: u32) -> u64 {
+    /// Returns whether the processes have been ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    pub(crate) fn add(&self, deadline: Instant, process: u32) -> u64 {
         let mut watched = self.lock();
+        if watched.closed {
+            kill(process);
+        }
         watched.next += 1;
         let number = watched.next;
         watched.running.push((number, deadline, process));
@@ -94,7 +102,7 @@ impl Watchdog {
     }
 
     /// Returns whether the process was ended.
-    fn remove(&self, number: u64) -> bool {
+    pub(crate) fn remove(&self, number: u64) -> bool {
         let mut watched = self.lock();
         watched.running.retain(|r| r.0 != number);
         let before = watched.ended.len();
@@ -103,18 +111,116 @@ impl Watchdog {
     }
 }
 
+/// The argument with which the command is a template.
+pub const TEMPLATE: &str = "campaign-template";
+
+/// The program whose command lines are cases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The file.
+    pub path: PathBuf,
+    /// The arguments before those of a case, such as `-m wavesim`.
+    pub first: Vec<String>,
+    /// The argument in place of those of a case with which the program is a template (`template::serve`), if it can be one.
+    pub template: Option<String>,
+}
+
+/// Starts the processes of cases, one after another: by a template if the program can be one, else as new processes.
+#[derive(Debug)]
+pub struct Starter {
+    program: Program,
+    #[cfg(unix)]
+    template: Option<Template>,
+    /// Whether a template has run a case; `None` before the first.
+    #[cfg(unix)]
+    has_worked: Option<bool>,
+}
+
+/// How many templates may end before their case is started without one. A template ends with its case if the system kills
+/// both, for instance.
+#[cfg(unix)]
+const TEMPLATES: usize = 3;
+
+impl Starter {
+    /// Returns a starter. A template is started for the first case.
+    pub fn new(program: Program) -> Starter {
+        Starter {
+            program,
+            #[cfg(unix)]
+            template: None,
+            #[cfg(unix)]
+            has_worked: None,
+        }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Runs a case to its end.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    #[cfg(unix)]
+    pub fn run(
+        &mut self,
+        arguments: &[String],
+        limits: Limits,
+        watchdog: &Watchdog,
+    ) -> std::io::Result<Ended> {
+        for _ in 0..TEMPLATES {
+            if watchdog.is_closed() {
+                return Err(std::io::ErrorKind::Interrupted.into());
+            }
+            if self.program.template.is_none() || self.has_worked == Some(false) {
+                break;
+            }
+            let template = match self.template.take() {
+                Some(template) => Ok(template),
+                None => Template::start(&self.program),
+            };
+            // Without a template, or if the template has ended, the case has no result yet.
+            if let Ok(mut template) = template
+                && let Ok(ended) = template.run(arguments, limits, watchdog)
+            {
+                (self.template, self.has_worked) = (Some(template), Some(true));
+                return Ok(ended);
+            }
+        }
+        // A program that is no template is not tried again.
+        self.has_worked.get_or_insert(false);
+        run(&self.program, arguments, limits, watchdog)
+    }
+
+    /// Runs a case to its end.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    #[cfg(not(unix))]
+    pub fn run(
+        &mut self,
+        arguments: &[String],
+        limits: Limits,
+        watchdog: &Watchdog,
+    ) -> std::io::Result<Ended> {
+        run(&self.program, arguments, limits, watchdog)
+    }
+}
+
 /// Runs a program with arguments to its end.
 ///
 /// # Errors
 /// It cannot be started.
-pub fn run(
-    program: &Path,
+fn run(
+    program: &Program,
     arguments: &[String],
     limits: Limits,
     watchdog: &Watchdog,
 ) -> std::io::Result<Ended> {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = Command::new(&program.path);
+    command.args(&program.first).args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     limit(&mut command, limits);
     let started = Instant::now();
     let mut child = command.spawn()?;
@@ -143,57 +249,55 @@ fn read(mut from: impl Read) -> String {
 #[cfg(unix)]
 mod system {
     use super::{End, Limits};
+    use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
+    use std::io;
     use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
     use std::process::{Child, Command, ExitStatus};
 
     /// Sets the limit of memory, and makes the process the first of a group.
     pub fn limit(command: &mut Command, limits: Limits) {
         command.process_group(0);
-        let bytes = limits.memory_mb << 20;
-        if bytes == 0 {
-            return;
-        }
-        let set = move || {
-            let limit = libc::rlimit { rlim_cur: bytes as _, rlim_max: bytes as _ };
-            // SAFETY: `limit` is a valid structure, which the call only reads.
-            match unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) } {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
-        };
         // SAFETY: between fork and exec, the closure only calls setrlimit, which is a system call without locks, and
         // reads errno; it does not allocate.
-        unsafe { command.pre_exec(set) };
+        unsafe { command.pre_exec(move || limit_memory(limits)) };
     }
 
-    /// Ends a process and those that it has started.
+    /// Limits the memory of this process.
+    pub fn limit_memory(limits: Limits) -> io::Result<()> {
+        let bytes = limits.memory_mb << 20;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+        Ok(rustix::process::setrlimit(Resource::As, limit)?)
+    }
+
+    /// Ends a process that is the first of a group, and those that it has started. It must not have been waited for.
     pub fn kill(process: u32) {
-        // SAFETY: kill takes numbers. The process has not been waited for while it is registered, so its group is its
-        // own.
-        unsafe { libc::kill(-(process as libc::pid_t), libc::SIGKILL) };
+        if let Some(process) = Pid::from_raw(process as i32) {
+            // If all have just ended, there is nothing to end.
+            let _ = rustix::process::kill_process_group(process, Signal::KILL);
+        }
     }
 
     /// Waits for a process. `over` is called when it has ended, before its number can be given to another process.
-    pub fn wait(child: &mut Child, over: impl FnOnce() -> bool) -> std::io::Result<(End, u64, bool)> {
-        let process = child.id() as libc::pid_t;
-        loop {
-            // SAFETY: a structure of integers, for which zeros are valid; the call writes it.
-            let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-            let flags = libc::WEXITED | libc::WNOWAIT;
-            // SAFETY: `info` is a valid structure, and lives during the call.
-            match unsafe { libc::waitid(libc::P_PID, process as libc::id_t, &mut info, flags) } {
-                0 => break,
-                _ if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
-                _ => return Err(std::io::Error::last_os_error()),
-            }
-        }
+    pub fn wait(child: &mut Child, over: impl FnOnce() -> bool) -> io::Result<(End, u64, bool)> {
+        reap(child.id(), over)
+    }
+
+    /// As [`wait`], for a child of this process that nothing else waits for.
+    pub fn reap(process: u32, over: impl FnOnce() -> bool) -> io::Result<(End, u64, bool)> {
+        let process = Pid::from_raw(process as i32).ok_or(io::ErrorKind::InvalidInput)?;
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        rustix::io::retry_on_intr(|| rustix::process::waitid(WaitId::Pid(process), options))?;
         let ended = over();
         let mut status = 0;
         // SAFETY: a structure of integers, for which zeros are valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: both pointers are to values that live during the call. `child` is not waited for elsewhere.
-        if unsafe { libc::wait4(process, &mut status, 0, &mut usage) } != process {
-            return Err(std::io::Error::last_os_error());
+        // SAFETY: both pointers are to values that live during the call. The process is not waited for elsewhere.
+        let done = unsafe { libc::wait4(process.as_raw_pid(), &mut status, 0, &mut usage) };
+        if done != process.as_raw_pid() {
+            return Err(io::Error::last_os_error());
         }
         let status = ExitStatus::from_raw(status);
         let end = match (status.code(), status.signal()) {
@@ -227,4 +331,9 @@ mod system {
     }
 }
 
-use system::{kill, limit, wait};
+#[cfg(unix)]
+use crate::template::Template;
+pub(crate) use system::kill;
+use system::{limit, wait};
+#[cfg(unix)]
+pub(crate) use system::{limit_memory, reap};

@@ -1,7 +1,7 @@
 //! Runs the cases of a campaign that have no result.
 
 use crate::plan::{Campaign, Case, Keep, Limits, Shard};
-use crate::process::{self, End, Ended, Watchdog};
+use crate::process::{End, Ended, Program, Starter, Watchdog};
 use crate::store::{Record, Status, Store, StoreError};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How a campaign is run.
 pub struct Options<'a> {
     /// The program `wavesim`.
-    pub program: &'a Path,
+    pub program: &'a Program,
     /// Processes at the same time.
     pub jobs: usize,
     /// The part to run.
@@ -128,9 +128,9 @@ pub fn run(campaign: &Campaign, store: &mut Store, options: &Options<'_>) -> Res
             let limits = campaign.plan.limits;
             let (keep, program) = (campaign.plan.keep, options.program);
             scope.spawn(move || {
-                let job = Job { program, limits, keep, scratch: &scratch, watchdog, prefix: 0 };
+                let job = Job { limits, keep, scratch: &scratch, watchdog };
                 let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-                work(&job, next, contents, stop, &sender);
+                work(&job, &mut Starter::new(program.clone()), next, contents, stop, &sender);
             });
         }
         drop(sender);
@@ -186,8 +186,6 @@ fn collect(
 
 /// How a worker runs cases.
 pub struct Job<'a> {
-    /// The program.
-    pub program: &'a Path,
     /// What each process may use.
     pub limits: Limits,
     /// Which outputs are kept.
@@ -196,12 +194,11 @@ pub struct Job<'a> {
     pub scratch: &'a Path,
     /// What ends processes in time.
     pub watchdog: &'a Watchdog,
-    /// The number of arguments before the subcommand.
-    pub prefix: usize,
 }
 
 fn work(
     job: &Job<'_>,
+    starter: &mut Starter,
     next: impl Fn() -> Option<Case>,
     contents: &HashMap<PathBuf, i64>,
     stop: &AtomicBool,
@@ -210,7 +207,7 @@ fn work(
     while !stop.load(Ordering::Relaxed) {
         let Some(case) = next() else { return };
         let content = contents.get(&case.kernel).copied().unwrap_or(0);
-        let result = job.run(&case, content);
+        let result = job.run(starter, &case, content);
         // A process that was ended because the campaign stops has no result.
         if stop.load(Ordering::Relaxed) || sender.send(result).is_err() {
             return;
@@ -223,14 +220,14 @@ impl Job<'_> {
     ///
     /// # Errors
     /// The program cannot be started.
-    pub fn run(&self, case: &Case, content: i64) -> Result<Record, RunError> {
+    pub fn run(&self, starter: &mut Starter, case: &Case, content: i64) -> Result<Record, RunError> {
         let mut arguments = case.arguments.clone();
         if case.has_sarif {
-            arguments.insert(self.prefix + 1, format!("--sarif={}", self.scratch.display()));
+            arguments.insert(1, format!("--sarif={}", self.scratch.display()));
         }
-        let ended = process::run(self.program, &arguments, self.limits, self.watchdog);
-        let ended = ended
-            .map_err(|source| RunError::Start { program: self.program.display().to_string(), source })?;
+        let ended = starter.run(&arguments, self.limits, self.watchdog);
+        let program = || starter.program().path.display().to_string();
+        let ended = ended.map_err(|source| RunError::Start { program: program(), source })?;
         Ok(self.record(case, content, ended))
     }
 

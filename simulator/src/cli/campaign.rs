@@ -1,19 +1,22 @@
 //! `wavesim campaign`: runs many cases in processes, and reports their results.
 
 use super::output::emit;
-use super::{FAILED, INTERRUPTED, OK, progress};
+use super::{Cli, Command, FAILED, INTERRUPTED, OK, progress};
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use wavesim_campaign::plan::{Campaign, Shard};
+use wavesim_campaign::process::{Program, TEMPLATE};
 use wavesim_campaign::report;
 use wavesim_campaign::runner::{self, Options, Progress};
 use wavesim_campaign::store::{Status, Store};
 use wavesim_engine::sched::dispatch::INTERRUPT;
 use wavesim_inspect::check::sarif;
 use wavesim_inspect::sharing::processors;
+use wavesim_isa::arch::Arch;
 
 /// Run many kernels, inputs, targets, schedules and seeds, each in a process, with the results in a database
 ///
@@ -120,7 +123,9 @@ fn campaign(args: &CampaignArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut store = Store::open(&results)?;
     let mut scratch = results.into_os_string();
     scratch.push("-work");
-    let program = std::env::current_exe().context("the path of this program")?;
+    let path = std::env::current_exe().context("the path of this program")?;
+    let template = cfg!(unix).then(|| TEMPLATE.to_string());
+    let program = Program { path, first: Vec::new(), template };
     progress::catch_interrupts();
     let bar = Bar::new(args.quiet);
     let done = runner::run(
@@ -149,6 +154,66 @@ fn campaign(args: &CampaignArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         emit(format!("note: {} of {} cases had a result", done.known, done.total));
     }
     summarise(&store, &args.reports, out)
+}
+
+/// Runs `wavesim campaign-template`, which campaigns start: forks a process for each case. Returns `None` for other command
+/// lines.
+#[cfg(unix)]
+pub fn template(words: &[OsString]) -> Option<anyhow::Result<u8>> {
+    let [own, _] = words else { return None };
+    (words[1] == TEMPLATE).then(|| {
+        let mut ready = Vec::new();
+        let prepare = |arguments: &[String]| prepare(arguments, &mut ready);
+        let case = |arguments: Vec<String>, parsed: Option<Cli>| match parsed {
+            Some(cli) => super::parsed(&cli),
+            // It reports what is wrong with them.
+            None => {
+                super::command(std::iter::once(own.clone()).chain(arguments.into_iter().map(OsString::from)))
+            }
+        };
+        wavesim_campaign::template::serve(prepare, case).context("the campaign's connection")?;
+        Ok(OK)
+    })
+}
+
+/// Parses the arguments of a case, and reads the tables of its architecture, unless they are there (`ready`). A small kernel
+/// that runs under all checks needs those that most kernels need; a case's own kernel is read by its own process, whatever
+/// it is. Returns `None` for other subcommands and wrong arguments.
+#[cfg(unix)]
+fn prepare(arguments: &[String], ready: &mut Vec<Arch>) -> Option<Cli> {
+    /// Parses the arguments of a subcommand, without those of all others, which takes a multiple of the time.
+    fn parse<T: clap::Args>(arguments: &[String]) -> Option<T> {
+        let command = T::augment_args(clap::Command::new("wavesim"));
+        T::from_arg_matches(&command.try_get_matches_from(arguments).ok()?).ok()
+    }
+    let command = match arguments.first()?.as_str() {
+        "run" => Command::Run(parse(arguments)?),
+        "launch" => Command::Launch(parse(arguments)?),
+        "check" => Command::Check(parse(arguments)?),
+        _ => return None,
+    };
+    let arch = match &command {
+        Command::Run(args) => args.kernel.machine.arch_or_default(),
+        Command::Launch(args) => args.kernel.machine.arch_or_default(),
+        Command::Check(args) => args.input.kernel.machine.arch_or_default(),
+        _ => return None,
+    };
+    if !ready.contains(&arch) {
+        ready.push(arch);
+        let options = wavesim_text::Options { arch: Some(arch), global_bytes: 1 << 16, ..Default::default() };
+        let text = "---\nout_x: i32\nlocal = 1, 1, 1\n---\n  s_endpgm\n";
+        if let Ok(prepared) = wavesim_loader::text_kernel::prepare("template", text, &options, 0) {
+            // Nothing depends on the result.
+            let _ = super::check::checked(&prepared, &prepared.dispatch(100), &[], None);
+        }
+    }
+    Some(Cli { command })
+}
+
+/// There are no templates: cases are processes of their own.
+#[cfg(not(unix))]
+pub fn template(_words: &[OsString]) -> Option<anyhow::Result<u8>> {
+    None
 }
 
 fn merge(results: &Path, parts: &[PathBuf], out: &mut dyn Write) -> anyhow::Result<u8> {

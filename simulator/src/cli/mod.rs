@@ -148,15 +148,29 @@ pub fn main() -> ExitCode {
 /// subcommand, and returns the exit code. Help ends the process, and so do wrong arguments.
 pub fn command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = arguments.into_iter().collect();
+    #[cfg(feature = "campaigns")]
+    let special = campaign::template(&words);
+    #[cfg(not(feature = "campaigns"))]
+    let special = None;
+    match special.or_else(|| debug::program(&words)) {
+        Some(result) => exit_code(|_| result),
+        None => parsed(&Cli::parse_from(&words)),
+    }
+}
+
+/// The `wavesim` command with parsed arguments.
+fn parsed(cli: &Cli) -> u8 {
+    progress::exit_on_interrupt();
+    for warning in environment::misspelt(environment::names()) {
+        emit(format!("warning: {warning}"));
+    }
+    exit_code(|out| dispatch(&cli.command, out))
+}
+
+/// Runs a command with standard output, reports its error, and returns the exit code.
+fn exit_code(run: impl FnOnce(&mut dyn Write) -> anyhow::Result<u8>) -> u8 {
     let mut out = output::stdout();
-    let result = debug::program(&words).unwrap_or_else(|| {
-        let cli = Cli::parse_from(&words);
-        progress::exit_on_interrupt();
-        for warning in environment::misspelt(environment::names()) {
-            emit(format!("warning: {warning}"));
-        }
-        dispatch(&cli.command, &mut out)
-    });
+    let result = run(&mut out);
     let flushed = out.flush().map_err(|e| anyhow::Error::new(e).context("standard output"));
     let code = result.and_then(|code| flushed.map(|()| code));
     code.unwrap_or_else(|e| {

@@ -120,6 +120,9 @@ fn lay_out(root: &Path, built: &Path, stage: &Path, target: &str) -> anyhow::Res
         (Shell::Bash, "bash-completion/completions/wavesim"),
         (Shell::Zsh, "zsh/site-functions/_wavesim"),
         (Shell::Fish, "fish/vendor_completions.d/wavesim.fish"),
+        (Shell::Elvish, "elvish/lib/wavesim.elv"),
+        // PowerShell searches no folder: a profile names the file.
+        (Shell::PowerShell, "powershell/wavesim.ps1"),
     ] {
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut wavesim::cli::Cli::command(), "wavesim", &mut script);
@@ -228,7 +231,7 @@ fn debian(out: &Path, stage: &Path, target: &str) -> anyhow::Result<PathBuf> {
     }
     let mut size = 0;
     for file in sorted(stage)? {
-        let to = tree.join("usr").join(file.strip_prefix(stage)?);
+        let to = tree.join("usr").join(debian_path(file.strip_prefix(stage)?));
         if let Some(folder) = to.parent() {
             std::fs::create_dir_all(folder)?;
         }
@@ -237,7 +240,10 @@ fn debian(out: &Path, stage: &Path, target: &str) -> anyhow::Result<PathBuf> {
             std::os::unix::fs::symlink(std::fs::read_link(&file)?, &to)?;
         } else {
             size += std::fs::metadata(&file)?.len();
-            copy(&file, &to)?;
+            match to.starts_with(tree.join("usr/share/man")) {
+                true => compress(&file, &to)?,
+                false => copy(&file, &to)?,
+            }
         }
     }
     let control = format!(
@@ -247,11 +253,34 @@ fn debian(out: &Path, stage: &Path, target: &str) -> anyhow::Result<PathBuf> {
         size / 1024
     );
     write(&tree.join("DEBIAN/control"), control.as_bytes())?;
+    let licence = std::fs::read_to_string(stage.join("share/doc/wavesim/LICENSE-MIT"))?;
+    let copyright = format!(
+        "{licence}\nAlternatively, the Apache License, Version 2.0: /usr/share/common-licenses/Apache-2.0\n"
+    );
+    write(&tree.join("usr/share/doc/wavesim/copyright"), copyright.as_bytes())?;
     let path = out.join(format!("wavesim_{VERSION}_{architecture}.deb"));
     let mut command = Command::new("dpkg-deb");
     command.args(["--root-owner-group", "--build"]).arg(&tree).arg(&path).stdout(std::process::Stdio::null());
     succeed(&mut command).context("--deb needs dpkg-deb")?;
     Ok(path)
+}
+
+/// Where Debian's programs look for a file of the archive.
+fn debian_path(file: &Path) -> PathBuf {
+    match file.strip_prefix("share/zsh/site-functions") {
+        Ok(name) => Path::new("share/zsh/vendor-completions").join(name),
+        Err(_) => file.to_path_buf(),
+    }
+}
+
+/// Compresses a file to `TO.gz`: equal files give equal bytes.
+fn compress(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let text = std::fs::read(from)?;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut encoder, &text)?;
+    let mut path = to.as_os_str().to_owned();
+    path.push(".gz");
+    write(Path::new(&path), &encoder.finish()?)
 }
 
 /// Writes the checksum of a file beside it, in the form that `sha256sum --check` reads.

@@ -1,10 +1,11 @@
 //! A campaign that is killed at any time loses no result that it has written, and counts none twice.
 
-use crate::{campaign, folder, records, run, script};
+use crate::{campaign, folder, records, run, script, templates};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use wavesim_campaign::process::Program;
 use wavesim_campaign::store::{Status, Store};
 
 const PLAN: &str = "keep = 'all'\n[[cases]]\nkernels = ['k.rdna']\nseeds = '0..400'\n";
@@ -12,7 +13,7 @@ const PLAN: &str = "keep = 'all'\n[[cases]]\nkernels = ['k.rdna']\nseeds = '0..4
 /// The exit code depends on the seed.
 const PROGRAM: &str = "case \"$*\" in *[05]\\ --*) echo \"$*\"; exit 1 ;; *7\\ --*) exit 2 ;; esac\n";
 
-/// The folder of the campaign that the process of [`child`] runs.
+/// The folder of the campaign that the processes of [`child`] and [`child_with_templates`] run.
 const FOLDER: &str = "WAVESIM_TEST_CAMPAIGN";
 
 /// The process that [`killed_campaigns_continue`] kills; on its own, it does nothing.
@@ -20,24 +21,53 @@ const FOLDER: &str = "WAVESIM_TEST_CAMPAIGN";
 fn child() {
     if let Ok(path) = std::env::var(FOLDER) {
         let folder = Path::new(&path);
-        run(folder, &campaign(folder, PLAN), &folder.join("program"));
+        run(folder, &campaign(folder, PLAN), &script(folder, PROGRAM));
     }
 }
 
-/// `WAVESIM_KILLS` is the number of kills, 15 by default.
+/// The process that [`killed_campaigns_with_templates_continue`] kills; on its own, it does nothing.
+#[test]
+fn child_with_templates() {
+    if let Ok(path) = std::env::var(FOLDER) {
+        let folder = Path::new(&path);
+        run(folder, &campaign(folder, PLAN), &templates::program());
+    }
+}
+
 #[test]
 fn killed_campaigns_continue() {
     let folder = folder("kill");
+    kill(&folder, "kill::child", &script(&folder, PROGRAM), || {});
+}
+
+/// Each case whose seed is a multiple of eight kills its template when it runs for the first time.
+#[test]
+fn killed_campaigns_with_templates_continue() {
+    let folder = folder("kill-templates");
+    std::fs::write(folder.join(templates::KILLING), "").unwrap();
+    let marked = || std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path());
+    let marked = || marked().filter(|path| path.extension().is_some_and(|e| e == templates::MARKER));
+    let mut killed = 0;
+    kill(&folder, "kill::child_with_templates", &templates::program(), || {
+        killed += marked().count();
+        marked().for_each(|path| std::fs::remove_file(path).unwrap());
+    });
+    killed += marked().count();
+    assert!(killed >= 50, "{killed} templates have been killed");
+}
+
+/// Kills the process of a test, which runs a campaign, at random times. `WAVESIM_KILLS` is the number of kills, 15 by
+/// default. Calls `again` when the campaign begins again after all results were there.
+fn kill(folder: &Path, child: &str, program: &Program, mut again: impl FnMut()) {
     std::fs::write(folder.join("k.rdna"), "x").unwrap();
-    script(&folder, PROGRAM);
     let kills: u64 = std::env::var("WAVESIM_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(15);
     let database = folder.join("results.db");
     let mut before: BTreeMap<String, (Status, String)> = BTreeMap::new();
     let (mut random, mut done) = (0x9e37_79b9_7f4a_7c15u64, 0);
     while done < kills {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "kill::child"])
-            .env(FOLDER, &folder)
+            .args(["--exact", child])
+            .env(FOLDER, folder)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -64,9 +94,10 @@ fn killed_campaigns_continue() {
                 let _ = std::fs::remove_file(folder.join(format!("results.db{end}")));
             }
             before.clear();
+            again();
         }
     }
-    run(&folder, &campaign(&folder, PLAN), &folder.join("program"));
+    run(folder, &campaign(folder, PLAN), program);
     let after: Vec<Status> = records(&database).iter().map(|r| r.status).collect();
     let count = |wanted| after.iter().filter(|status| **status == wanted).count();
     assert_eq!((after.len(), count(Status::Failed), count(Status::Invalid)), (400, 80, 40));

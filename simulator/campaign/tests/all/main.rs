@@ -5,10 +5,12 @@ mod formats;
 mod kill;
 mod plans;
 mod runs;
+mod templates;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use wavesim_campaign::plan::{Campaign, Shard};
+use wavesim_campaign::process::Program;
 use wavesim_campaign::runner::{self, Options, Progress};
 use wavesim_campaign::store::{Record, Store};
 
@@ -21,18 +23,24 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// Writes a script that stands for `wavesim`.
-fn script(folder: &Path, text: &str) -> PathBuf {
+fn script(folder: &Path, text: &str) -> Program {
     let path = folder.join("program");
     std::fs::write(&path, format!("#!/bin/sh\n{text}")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    path
+    Program { path, first: Vec::new(), template: None }
 }
 
 fn campaign(folder: &Path, text: &str) -> Campaign {
     Campaign::parse("plan.toml", text.to_string(), folder).unwrap()
 }
 
-fn run_shard(folder: &Path, campaign: &Campaign, program: &Path, database: &str, shard: Shard) -> Progress {
+fn run_shard(
+    folder: &Path,
+    campaign: &Campaign,
+    program: &Program,
+    database: &str,
+    shard: Shard,
+) -> Progress {
     let mut store = Store::open(&folder.join(database)).unwrap();
     let options = Options {
         program,
@@ -45,7 +53,7 @@ fn run_shard(folder: &Path, campaign: &Campaign, program: &Path, database: &str,
     runner::run(campaign, &mut store, &options).unwrap()
 }
 
-fn run(folder: &Path, campaign: &Campaign, program: &Path) -> Progress {
+fn run(folder: &Path, campaign: &Campaign, program: &Program) -> Progress {
     run_shard(folder, campaign, program, "results.db", Shard::WHOLE)
 }
 
