@@ -84,6 +84,9 @@ pub fn verify_passes_with(
 
 type Results = BTreeMap<String, Term>;
 
+/// The lanes of a wave, at most.
+const MAX_LANES: u32 = 64;
+
 /// Compares the typed body with the lane loop that it is lowered to.
 fn first(op: &Operation, after: &Handlers, solver: &Solver) -> Result<PassAnswer, VerifyError> {
     let mut terms = Terms::default();
@@ -94,16 +97,18 @@ fn first(op: &Operation, after: &Handlers, solver: &Solver) -> Result<PassAnswer
         // The lane loop names operations of the host's.
         return unsupported("float arithmetic");
     }
-    let mut typed: Results = typed;
+    let (mut typed, mut lanes): (Results, u32) = (typed, MAX_LANES);
     for (name, bit) in [("D0", "D0.bit"), ("VCC_OUT", "VCC_OUT.bit"), ("exec_out", "exec_out.bit")] {
         if lowered.contains_key(bit)
             && let Some(whole) = typed.remove(name)
         {
+            // There are no more lanes than bits.
+            lanes = lanes.min(terms.width(whole));
             let own = bit_of_lane(&mut terms, whole);
             typed.insert(bit.to_string(), own);
         }
     }
-    compare(&mut terms, &typed, &lowered, solver)
+    compare(&mut terms, &typed, &lowered, lanes, solver)
 }
 
 /// Compares the handlers before and after a pass; a fast handler that is new with the general one, of an instruction
@@ -118,7 +123,7 @@ fn step(
         let mut terms = Terms::default();
         let a = results(&mut terms, op, before, &before.general)?;
         let b = results(&mut terms, op, after, &after.general)?;
-        match compare(&mut terms, &a, &b, solver)? {
+        match compare(&mut terms, &a, &b, MAX_LANES, solver)? {
             PassAnswer::Equal => {}
             other => return Ok(other),
         }
@@ -140,7 +145,7 @@ fn step(
     let [a, b] = [a, b].map(|results| {
         results.into_iter().map(|(name, value)| (name, terms.substituted(value, &none))).collect::<Results>()
     });
-    compare(&mut terms, &a, &b, solver)
+    compare(&mut terms, &a, &b, MAX_LANES, solver)
 }
 
 fn has_floats<'t>(terms: &Terms, values: impl Iterator<Item = &'t Term>) -> bool {
@@ -183,10 +188,16 @@ fn results(
     Ok(named)
 }
 
-/// Asks whether results are the same.
-fn compare(terms: &mut Terms, a: &Results, b: &Results, solver: &Solver) -> Result<PassAnswer, VerifyError> {
+/// Asks whether results are the same in one of so many lanes.
+fn compare(
+    terms: &mut Terms,
+    a: &Results,
+    b: &Results,
+    lanes: u32,
+    solver: &Solver,
+) -> Result<PassAnswer, VerifyError> {
     let lane = terms.var("lane", Sort::Bits(32));
-    let lanes = terms.constant(64, 32);
+    let lanes = terms.constant(lanes as u128, 32);
     let given = [terms.ult(lane, lanes)];
     let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     for name in names {

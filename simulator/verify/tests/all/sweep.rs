@@ -74,7 +74,8 @@ fn instructions_of_all_architectures() {
     }
     let env = |name: &str| std::env::var(name).ok();
     let number = |name: &str, default: u64| env(name).and_then(|value| value.parse().ok()).unwrap_or(default);
-    let (every, seed) = (number("WAVESIM_EVERY", 300), number("WAVESIM_SEED", 1));
+    let seed = number("WAVESIM_SEED", number("PROPTEST_RNG_SEED", 1));
+    let every = number("WAVESIM_EVERY", 300);
     let only = env("WAVESIM_OP").unwrap_or_default().to_uppercase();
     let start = Instant::now();
     let (mut proven, mut unknown) = (0, Vec::new());
