@@ -272,6 +272,48 @@ pub unsafe extern "C" fn hipMemcpy3DAsync(parameters: In<Parameters3d>, stream: 
     })
 }
 
+/// `hipMemcpy3DPeerParms`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct PeerParameters3d {
+    from_array: usize,
+    from_position: Extent,
+    from: PitchedPointer<Memory>,
+    from_device: c_int,
+    to_array: usize,
+    to_position: Extent,
+    to: PitchedPointer<Memory>,
+    to_device: c_int,
+    extent: Extent,
+}
+
+impl PeerParameters3d {
+    fn copy(&self) -> Outcome<Copy> {
+        gpu_at(self.to_device)?;
+        gpu_at(self.from_device)?;
+        let PeerParameters3d { from_array, from_position, from, to_array, to_position, to, extent, .. } =
+            *self;
+        let kind = DEVICE_TO_DEVICE;
+        Parameters3d { from_array, from_position, from, to_array, to_position, to, extent, kind }.copy()
+    }
+}
+
+/// `hipMemcpy3DPeer`. The host copies, so the devices need no access to each other.
+pub unsafe extern "C" fn hipMemcpy3DPeer(parameters: In<PeerParameters3d>) -> c_int {
+    call("hipMemcpy3DPeer", || {
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_sync(parameters.get()?.copy()?, DEVICE_TO_DEVICE, 0) }
+    })
+}
+
+/// `hipMemcpy3DPeerAsync`.
+pub unsafe extern "C" fn hipMemcpy3DPeerAsync(parameters: In<PeerParameters3d>, stream: Handle) -> c_int {
+    call("hipMemcpy3DPeerAsync", || {
+        // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+        unsafe { copy_async(parameters.get()?.copy()?, DEVICE_TO_DEVICE, stream) }
+    })
+}
+
 /// `hipMemcpyPeer`. The host copies, so the devices need no access to each other.
 pub unsafe extern "C" fn hipMemcpyPeer(
     to: Memory,

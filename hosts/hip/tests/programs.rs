@@ -192,6 +192,7 @@ times 2: 120
 disable: hipSuccess
 without access: hipErrorIllegalAddress
 on device 1: hipSuccess
+box: hipSuccess, hipSuccess, 42 43 42 43 46 47 46 47 0 0 0 0 0 0 0 0 58 59 58 59 62 63 62 63, to device 7: hipErrorInvalidDevice
 free: hipSuccess hipSuccess
 ";
     for check in ["", "all"] {

@@ -26,6 +26,18 @@ __global__ void scale(int *to, const int *from) { to[threadIdx.x] = from[threadI
 
 static const char *name(hipError_t status) { return hipGetErrorName(status); }
 
+// A box of a copy between devices, as in ROCm 7.1's headers.
+struct Box { size_t x, y, z; };
+struct Pitched { void *pointer; size_t pitch, width, height; };
+struct Boxes {
+  void *fromArray; Box fromPosition; Pitched from; int fromDevice;
+  void *toArray; Box toPosition; Pitched to; int toDevice;
+  Box extent;
+};
+extern "C" hipError_t hipMemset(void *, int, size_t);
+extern "C" hipError_t hipMemcpy3DPeer(const Boxes *);
+extern "C" hipError_t hipMemcpy3DPeerAsync(const Boxes *, hipStream_t);
+
 int main() {
   int count = 0, current = -1, can = -1;
   hipGetDeviceCount(&count);
@@ -85,5 +97,17 @@ int main() {
   hipSetDevice(1);
   scale<<<1, 64, 0, streams[1]>>>(memory[1], memory[1]);
   printf("on device 1: %s\n", name(hipDeviceSynchronize()));
+  // 2 x 2 x 2 numbers of 4 x 4 x 4, from the far corner to the near one.
+  hipMemcpy(memory[0], numbers, sizeof numbers, hipMemcpyHostToDevice);
+  hipMemset(memory[1], 0, sizeof numbers);
+  Boxes boxes = {0, {8, 2, 2}, {memory[0], 16, 16, 4}, 0, 0, {0, 0, 0}, {memory[1], 16, 16, 4}, 1, {8, 2, 2}};
+  printf("box: %s,", name(hipMemcpy3DPeer(&boxes)));
+  boxes.toPosition = {8, 0, 0};
+  printf(" %s,", name(hipMemcpy3DPeerAsync(&boxes, streams[1])));
+  hipStreamSynchronize(streams[1]);
+  hipMemcpy(back, memory[1], sizeof back, hipMemcpyDeviceToHost);
+  for (int k = 0; k < 24; k++) printf(" %d", back[k]);
+  boxes.toDevice = 7;
+  printf(", to device 7: %s\n", name(hipMemcpy3DPeer(&boxes)));
   printf("free: %s %s\n", name(hipFree(memory[0])), name(hipFree(memory[1])));
 }

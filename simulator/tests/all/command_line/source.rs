@@ -121,7 +121,12 @@ fn what_a_hip_kernel_prints_is_shown() {
     let ended = wavesim(&[&["run"][..], &launch].concat());
     assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, text, ""));
     let ended = wavesim(&[&["check"][..], &launch].concat());
-    assert!(ended.code == 0 && ended.out.starts_with(&format!("{text}clean: ")), "{}{}", ended.out, ended.err);
+    assert!(
+        ended.code == 0 && ended.out.starts_with(&format!("{text}clean: ")),
+        "{}{}",
+        ended.out,
+        ended.err
+    );
 }
 
 #[test]
