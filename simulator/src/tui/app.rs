@@ -114,6 +114,7 @@ a        one instruction of every wave
 n        next: over calls, or out of a loop
 F        finish: out of this function
 K        the calls of this wave
+[ ]      the caller's frame, and back
 i        variables of this function
 c        continue to the next stop
 b        back one instruction
@@ -183,6 +184,8 @@ impl<'a> App<'a> {
             }
             KeyCode::Char('F') => self.pending = Some("finish".to_string()),
             KeyCode::Char('K') => return self.command("backtrace"),
+            KeyCode::Char('[') => return self.command("up"),
+            KeyCode::Char(']') => return self.command("down"),
             KeyCode::Char('i') => return self.command("info locals"),
             KeyCode::Char('c') => self.pending = Some("continue".to_string()),
             KeyCode::Char('b') => return self.command("back"),
@@ -330,7 +333,7 @@ impl<'a> App<'a> {
     /// Returns the index of the current or last instruction of the selected wave.
     fn instruction(&self) -> usize {
         let program = &self.debugger.timeline.prepared.program;
-        let pc = self.debugger.timeline.wave(self.debugger.focus.wave).pc;
+        let pc = self.debugger.timeline.frame_pc(self.debugger.focus.wave);
         program.pcs.partition_point(|p| *p < pc).min(program.pcs.len().saturating_sub(1))
     }
 
