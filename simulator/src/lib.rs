@@ -175,7 +175,7 @@ pub use wavesim_assembler as assembler;
 pub use wavesim_conform as conform;
 pub use wavesim_coverage as coverage;
 pub use wavesim_debug as debug;
-pub use wavesim_engine::{delayed, sched};
+pub use wavesim_engine::{caches, delayed, sched};
 pub use wavesim_explore as explore;
 pub use wavesim_fidelity as fidelity;
 pub use wavesim_files as files;

@@ -10,6 +10,7 @@ use super::tracked::Tracked;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use wavesim_engine::caches::Saved;
 use wavesim_engine::sched::group::RunningGroup;
 
 /// Minimum number of checkpoints, kept regardless of the limit. Without any near the current time, each step
@@ -32,6 +33,8 @@ pub(super) struct Checkpoint<'a> {
     pub tracked: Vec<Tracked>,
     /// Global memory.
     pub pages: Vec<Page>,
+    /// What caches hold, with delayed memory.
+    pub caches: Saved,
 }
 
 /// All checkpoints, in the order of their times. The first one is the start of the run and is never dropped.

@@ -138,6 +138,7 @@ impl<'a> Timeline<'a> {
     ) -> Result<Timeline<'a>, DispatchError> {
         dispatch.check()?;
         dispatch.check_recorded()?;
+        dispatch.begin();
         let mut group = RunningGroup::new(dispatch, &prepared.memory);
         if dispatch.workgroups() > 0 {
             group.start(0);

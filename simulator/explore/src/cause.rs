@@ -71,10 +71,10 @@ pub fn of_difference(
     wrong: &dyn Fn(&Outcome) -> bool,
 ) -> Vec<Reversed> {
     // Without the last switches, the outcome is the expected one.
-    let Schedule { segments, late } = &found.schedule;
+    let Schedule { segments, late, caches } = &found.schedule;
     let count = segments.len();
     let right = (0..count).rev().take(MOST_ATTEMPTS).find_map(|kept| {
-        let schedule = Schedule { segments: segments[..kept].to_vec(), late: late.clone() };
+        let schedule = Schedule { segments: segments[..kept].to_vec(), late: late.clone(), caches: *caches };
         follow(machine, &schedule, limit).filter(|other| !wrong(&other.outcome))
     });
     let Some(right) = right else { return Vec::new() };
@@ -112,6 +112,7 @@ pub fn describe_range(prepared: &Prepared, range: Range) -> String {
         Space::Barriers(_) => "the state of a barrier".to_string(),
         Space::Messages => "messages".to_string(),
         Space::Registers(_) => "registers".to_string(),
+        Space::Cache(_) => "a cache".to_string(),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::machine::{End, Event, IsLate, Machine, Thread};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use wavesim_engine::caches::Arrangement;
 
 /// Decides which wave takes the next step.
 pub trait Chooser {
@@ -11,6 +12,11 @@ pub trait Chooser {
 
     /// Receives each step after it was taken.
     fn executed(&mut self, _event: &Event) {}
+
+    /// Returns how workgroups are spread over caches; `None` for caches that are always coherent. Called before the run.
+    fn caches(&self) -> Option<Arrangement> {
+        None
+    }
 
     /// Returns which memory operations are delayed; none without. Called before the run.
     fn is_late(&self) -> Option<IsLate> {
@@ -31,6 +37,7 @@ pub struct Run {
 /// the launch has not ended after as many steps again, it is a livelock.
 pub fn run(machine: &mut Machine<'_>, chooser: &mut dyn Chooser, limit: u64) -> Run {
     machine.set_late(chooser.is_late());
+    machine.set_caches(chooser.caches());
     machine.restart();
     let mut enabled = Vec::new();
     let (mut steps, mut last) = (0, 0);
@@ -70,13 +77,15 @@ pub struct Segment {
     pub steps: u64,
 }
 
-/// What is chosen in a run: the order of steps, and the operations that are delayed.
+/// What is chosen in a run: the order of steps, the operations that are delayed, and the caches of waves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// Steps of waves and of delayed operations.
     pub segments: Vec<Segment>,
     /// The operations that are delayed.
     pub late: BTreeSet<Thread>,
+    /// How workgroups are spread over caches; `None` for caches that are always coherent.
+    pub caches: Option<Arrangement>,
 }
 
 impl Schedule {
@@ -85,7 +94,7 @@ impl Schedule {
         let segments = segments_of(threads);
         let done = segments.iter().map(|segment| segment.thread);
         let late = done.filter(|thread| machine.is_operation(*thread)).chain(machine.late()).collect();
-        Schedule { segments, late }
+        Schedule { segments, late, caches: machine.caches() }
     }
 
     /// Returns the schedule in which an operation is not delayed.
@@ -104,6 +113,7 @@ impl Schedule {
 pub struct Follow {
     segments: Vec<Segment>,
     late: Arc<BTreeSet<Thread>>,
+    caches: Option<Arrangement>,
     index: usize,
     taken: u64,
     last: Option<Thread>,
@@ -121,7 +131,11 @@ impl Follow {
 
     /// Creates the chooser of a schedule.
     pub fn schedule(schedule: &Schedule) -> Follow {
-        Follow { late: Arc::new(schedule.late.clone()), ..Follow::new(&schedule.segments) }
+        Follow {
+            late: Arc::new(schedule.late.clone()),
+            caches: schedule.caches,
+            ..Follow::new(&schedule.segments)
+        }
     }
 }
 
@@ -154,6 +168,10 @@ impl Chooser for Follow {
 
     fn executed(&mut self, event: &Event) {
         self.events.push(event.clone());
+    }
+
+    fn caches(&self) -> Option<Arrangement> {
+        self.caches
     }
 
     fn is_late(&self) -> Option<IsLate> {

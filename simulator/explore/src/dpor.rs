@@ -8,12 +8,18 @@
 //! With delayed memory, every operation is a thread of two steps: its access, and the return of its results. They happen
 //! after its issue, and before what the wave does after the wait that demands it.
 
+mod clocks;
+mod parts;
+
+pub use parts::{late_sets, parts};
+
 use crate::choice::Run;
 use crate::footprint::Footprint;
-use crate::machine::{Completion, End, Event, IsLate, Machine, Thread};
-use std::collections::HashMap;
+use crate::machine::{End, Event, IsLate, Machine, Thread};
+use clocks::{Clocks, happens_before, join};
 use std::rc::Rc;
 use std::sync::Arc;
+use wavesim_engine::caches::Arrangement;
 
 /// By [slot](Clocks::slot) of a wave or of a delayed operation: the number of its steps that happen before something.
 type Clock = Vec<u32>;
@@ -46,7 +52,17 @@ pub struct Bounds {
     pub preemptions: Option<u32>,
     /// Steps of an execution, at most.
     pub steps: u64,
+    /// How workgroups are spread over caches; `None` for caches that are always coherent.
+    pub caches: Option<Arrangement>,
+    /// The operations that can be delayed; `None` for all.
+    pub late: Option<LateSet>,
 }
+
+/// Operations that can be delayed, at most as many as an exploration with a bound of delays has; `Thread::MAX` for none.
+pub type LateSet = [Thread; MOST_DELAYS];
+
+/// The highest bound of delays.
+pub const MOST_DELAYS: usize = 4;
 
 /// What a search has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,19 +84,6 @@ pub struct Search {
     fixed: usize,
     /// What it has done so far.
     pub counts: Counts,
-}
-
-/// What remains of the state of clocks while an execution runs.
-struct Clocks {
-    /// By slot: the steps that happen before the next one.
-    threads: Vec<Clock>,
-    /// The slots of delayed operations; those of waves are their numbers.
-    slots: HashMap<Thread, usize>,
-    /// What happens before the completion of a barrier: its signals.
-    arrivals: HashMap<(u64, u8), Clock>,
-    completions: HashMap<Completion, Clock>,
-    /// By wave: the step that has awakened it from polling.
-    awakened: Vec<Option<usize>>,
 }
 
 impl Search {
@@ -396,75 +399,9 @@ impl Search {
 /// immediate.
 fn delay_all(machine: &mut Machine<'_>, bounds: Bounds) {
     let all = machine.has_delays() && bounds.preemptions.is_none();
-    machine.set_late(all.then(|| Arc::new(|_: Thread, _: usize| true) as IsLate));
-}
-
-/// Splits the executions of a launch into parts that can be searched independently, at least `wanted` if there are as many:
-/// each part has other first choices, and no execution of one is equivalent to one of another.
-pub fn parts(machine: &mut Machine<'_>, bounds: Bounds, wanted: usize) -> Vec<Vec<Choice>> {
-    let mut parts = vec![Vec::new()];
-    // Fewer choices leave more to the reduction.
-    for _ in 0..MOST_FIXED {
-        if parts.len() >= wanted {
-            break;
-        }
-        let before = parts.len();
-        let mut next = Vec::new();
-        let mut grown = false;
-        for part in parts {
-            match children(machine, bounds, &part) {
-                Some(children) => {
-                    grown = true;
-                    next.extend(children);
-                }
-                None => next.push(part),
-            }
-        }
-        parts = next;
-        if !grown || parts.len() < before {
-            break;
-        }
-    }
-    parts
-}
-
-/// First choices of a part, at most.
-const MOST_FIXED: usize = 12;
-
-/// Returns the parts that begin with a part's choices and one more; `None` if the execution ends there.
-fn children(machine: &mut Machine<'_>, bounds: Bounds, part: &[Choice]) -> Option<Vec<Vec<Choice>>> {
-    let mut search = Search::of_part(machine, bounds, part).ok()?;
-    let mut enabled = Vec::new();
-    machine.enabled(&mut enabled);
-    if enabled.is_empty() {
-        return None;
-    }
-    let Some(node) = search.fresh(&enabled) else { return Some(Vec::new()) };
-    let mut sleep = node.sleep.clone();
-    let mut out = Vec::new();
-    for thread in enabled {
-        if sleep.iter().any(|(asleep, _)| *asleep == thread) {
-            continue;
-        }
-        let fresh = search.node(Vec::new(), thread);
-        if bounds.preemptions.is_some_and(|most| fresh.preemptions > most) {
-            continue;
-        }
-        let choice = Choice {
-            thread,
-            backtrack: vec![thread],
-            sleep: sleep.iter().map(|(thread, footprint)| (*thread, (**footprint).clone())).collect(),
-        };
-        let with: Vec<Choice> = part.iter().cloned().chain([choice]).collect();
-        if bounds.preemptions.is_none() {
-            search = Search::of_part(machine, bounds, &with).ok()?;
-            let footprint = search.stack.last()?.footprint.clone();
-            search.stack.pop();
-            sleep.push((thread, footprint));
-        }
-        out.push(with);
-    }
-    Some(out)
+    machine.set_caches(bounds.caches.filter(|_| all));
+    let is_late = move |thread: Thread, _: usize| bounds.late.is_none_or(|late| late.contains(&thread));
+    machine.set_late(all.then(|| Arc::new(is_late) as IsLate));
 }
 
 /// The choices before a step, for [`Search::resume`].
@@ -476,48 +413,4 @@ pub struct Choice {
     pub backtrack: Vec<Thread>,
     /// The waves that need not be chosen, with what their next steps access.
     pub sleep: Vec<(Thread, Footprint)>,
-}
-
-impl Clocks {
-    fn new(threads: u32) -> Clocks {
-        Clocks {
-            threads: vec![vec![0; threads as usize]; threads as usize],
-            slots: HashMap::new(),
-            arrivals: HashMap::new(),
-            completions: HashMap::new(),
-            awakened: vec![None; threads as usize],
-        }
-    }
-}
-
-impl Clocks {
-    /// Returns the slot of a wave, or of an operation, which gets one when it is first seen.
-    fn slot(&mut self, thread: Thread) -> usize {
-        if (thread as usize) < self.awakened.len() {
-            return thread as usize;
-        }
-        let next = self.threads.len();
-        let slot = *self.slots.entry(thread).or_insert(next);
-        if slot == next {
-            self.threads.push(Vec::new());
-        }
-        slot
-    }
-}
-
-fn join(clock: &mut Clock, other: &[u32]) {
-    if clock.len() < other.len() {
-        clock.resize(other.len(), 0);
-    }
-    for (own, other) in clock.iter_mut().zip(other) {
-        *own = (*own).max(*other);
-    }
-}
-
-/// Whether a step happens before something with this clock.
-fn happens_before(node: &Node, clock: &[u32]) -> bool {
-    match (node.clock.get(node.slot), clock.get(node.slot)) {
-        (Some(step), Some(known)) => step <= known,
-        _ => false,
-    }
 }

@@ -17,6 +17,8 @@ pub enum Space {
     Messages,
     /// The registers of a wave that its delayed operations are going to write, by the number of the operation.
     Registers(u32),
+    /// A cache, by line.
+    Cache(u32),
 }
 
 /// Consecutive bytes of a space.

@@ -28,5 +28,6 @@ pub mod minimise;
 pub mod mutate;
 pub mod outcome;
 pub mod pct;
+pub mod stale;
 pub mod state;
 mod visible;

@@ -12,23 +12,25 @@
 //! A wave that polls does not run for ever: once it is in a loop in the same state as before and has stored nothing in
 //! between, it waits until another wave changes what it has loaded.
 
+mod observer;
 mod operations;
+mod polling;
 
-use crate::footprint::{Footprint, Space, wave_hash};
-use crate::visible::{Object, Table, object};
-use isa_spec::pcode::builtins::Control;
+use crate::footprint::{Footprint, Space};
+use crate::visible::Table;
+use observer::StepObserver;
 use std::collections::BTreeSet;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
-use wavesim_engine::observe::{Done, Observer, Skip, Step};
+use wavesim_engine::caches::{Arrangement, LINE, Stale};
+use wavesim_engine::delayed::DelayedMemory;
 use wavesim_engine::sched::controlled::Controlled;
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{RunningGroup, Status};
 use wavesim_engine::sched::recorded::{Act, Action};
 use wavesim_loader::prepared::Prepared;
-use wavesim_machine::exec::watch::Place;
 use wavesim_machine::fault::Fault;
-use wavesim_machine::memory::{Memory, OWNED_BASE};
+use wavesim_machine::memory::OWNED_BASE;
 use wavesim_machine::state::barrier::BARRIERS;
 
 /// A wave of the launch: the number of its workgroup times the waves of a workgroup, plus its index there. Greater numbers
@@ -85,6 +87,8 @@ pub struct Event {
     pub touched: Vec<Thread>,
     /// The index of the instruction before which the step ended.
     pub next: Option<usize>,
+    /// Accesses that did not see the newest value.
+    pub stale: Vec<Stale>,
 }
 
 /// The end of a run.
@@ -132,6 +136,8 @@ pub struct Machine<'a> {
     /// What delayed operations did in this run.
     actions: Vec<Action>,
     is_late: Option<IsLate>,
+    /// How workgroups are spread over caches; `None` for caches that are always coherent.
+    caches: Option<Arrangement>,
     /// By wave: the delayed operations that no wait has shown to be complete.
     unwaited: Vec<Vec<operations::Issued>>,
 }
@@ -164,11 +170,15 @@ impl<'a> Machine<'a> {
                 initial.push((range.start, bytes));
             }
         }
+        let caches = dispatch.delayed.is_some_and(DelayedMemory::uses_caches);
+        if caches {
+            dispatch.caches.record();
+        }
         Ok(Machine {
             prepared,
             dispatch,
             control,
-            table: Table::new(prepared),
+            table: Table::new(prepared, caches),
             counts_signals: Table::counts_signals(prepared),
             initial,
             dirty: BTreeSet::new(),
@@ -178,6 +188,7 @@ impl<'a> Machine<'a> {
             turns: Vec::new(),
             actions: Vec::new(),
             is_late: None,
+            caches: None,
             unwaited: vec![Vec::new(); threads as usize],
         })
     }
@@ -215,12 +226,14 @@ impl<'a> Machine<'a> {
     /// Names a wave: `wave 1`, or `workgroup (2,0,0), wave 1` if there are several workgroups.
     pub fn name(&self, thread: Thread) -> String {
         let (group, wave) = self.place(thread);
+        self.name_of((self.dispatch.workgroup(group), wave))
+    }
+
+    /// As [`Machine::name`], for a wave that is given by the coordinates of its workgroup and its index there.
+    pub fn name_of(&self, ([x, y, z], wave): ([u32; 3], u32)) -> String {
         match self.dispatch.workgroups() {
             1 => format!("wave {wave}"),
-            _ => {
-                let [x, y, z] = self.dispatch.workgroup(group);
-                format!("workgroup ({x},{y},{z}), wave {wave}")
-            }
+            _ => format!("workgroup ({x},{y},{z}), wave {wave}"),
         }
     }
 
@@ -236,6 +249,9 @@ impl<'a> Machine<'a> {
                     debug_assert!(written.is_ok(), "the contents were read from there");
                 }
             }
+        }
+        if self.dispatch.recorded.is_none() {
+            self.dispatch.caches.arrange(self.caches);
         }
         self.control.restart();
         self.polling.iter_mut().for_each(|polling| *polling = Polling::default());
@@ -334,6 +350,7 @@ impl<'a> Machine<'a> {
         let result = self.control.run(group, wave, u64::MAX, &mut observer);
         let (mut event, private) = (observer.event, observer.private);
         event.instructions = self.control.executed - executed;
+        let drops = self.note_caches(&mut event);
         event.footprint.finish();
         self.mark_dirty(&event.footprint);
         event.issued = self.issued_since(thread, outstanding);
@@ -346,8 +363,29 @@ impl<'a> Machine<'a> {
             return (event, Some(fault));
         }
         self.note_barriers(group, wave, &before, &mut event);
-        self.note_polling(group, wave, private, &mut event);
+        self.note_polling(group, wave, private, drops, &mut event);
         (event, None)
+    }
+
+    /// Adds the use of caches to what a step accesses. Returns whether it has taken lines out of caches.
+    fn note_caches(&self, event: &mut Event) -> bool {
+        if self.caches.is_none() {
+            return false;
+        }
+        let mut drops = false;
+        for touch in self.dispatch.caches.take_touched() {
+            let (space, (start, end)) = (Space::Cache(touch.cache.0), touch.lines);
+            let list = if touch.changes { &mut event.footprint.stores } else { &mut event.footprint.loads };
+            list.push(crate::footprint::Range { space, start, end });
+            if touch.fills {
+                // What others store in the line before is part of it.
+                let (space, start, end) = (Space::Global, start * LINE, end.saturating_mul(LINE));
+                event.footprint.loads.push(crate::footprint::Range { space, start, end });
+            }
+            drops |= touch.changes && !touch.fills;
+        }
+        event.stale = self.dispatch.caches.take_stale();
+        drops
     }
 
     /// Whether to find out if the stores of a wave change anything.
@@ -402,51 +440,6 @@ impl<'a> Machine<'a> {
             }
         }
     }
-
-    /// Finds out whether the wave polls, and wakes those that poll what it has stored.
-    fn note_polling(&mut self, group: u64, wave: usize, private: bool, event: &mut Event) {
-        self.wake(event.thread, event);
-        let own = &mut self.polling[event.thread as usize];
-        if event.changed || private || own.states.len() >= WINDOW {
-            *own = Polling::default();
-        }
-        let Some(running) = self.control.group(group) else { return };
-        let slot = &running.slots[wave];
-        let pc = slot.wave.pc;
-        let index = self.prepared.program.inst_at(pc);
-        if slot.status != Status::Running || !index.is_some_and(|index| self.table.get(index).in_loop) {
-            *own = Polling::default();
-            return;
-        }
-        let state = (pc, wave_hash(running, wave, &self.table.written));
-        if !own.states.is_empty() {
-            own.loads.loads.extend(&event.footprint.loads);
-            own.loads.finish();
-        }
-        if own.states.contains(&state) {
-            own.blocked = true;
-        } else {
-            own.states.push(state);
-        }
-    }
-
-    /// Wakes the waves, other than the one that stores, that poll what a step has stored.
-    fn wake(&mut self, own: Thread, event: &mut Event) {
-        if !event.changed {
-            return;
-        }
-        for (thread, polling) in self.polling.iter_mut().enumerate() {
-            if thread as Thread != own
-                && !polling.loads.loads.is_empty()
-                && polling.loads.reads_from(&event.footprint).is_some()
-            {
-                if polling.blocked {
-                    event.awakened.push(thread as Thread);
-                }
-                *polling = Polling::default();
-            }
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -454,99 +447,4 @@ struct BarrierState {
     completed: [u32; BARRIERS],
     passed: [u32; BARRIERS],
     waits: Option<usize>,
-}
-
-/// Ends a step before the second visible instruction, and records the first.
-struct StepObserver<'m> {
-    table: &'m Table,
-    counts_signals: bool,
-    memory: &'m Memory,
-    group: u64,
-    /// The first workgroup of the cluster.
-    first: u64,
-    event: Event,
-    /// The wave has stored in its scratch.
-    private: bool,
-    /// Whether to find out if stores change anything.
-    compares: bool,
-}
-
-impl StepObserver<'_> {
-    /// Records the accesses of a visible instruction.
-    fn accessed(&mut self, done: &Done<'_>) {
-        let (mut stores, group) = (false, self.group);
-        for access in done.accesses.iter().filter(|access| access.place != Place::Scratch) {
-            self.event.footprint.add(group, access);
-            stores |= access.write;
-        }
-        self.event.changed |= stores && (!self.compares || self.has_changed(done));
-    }
-
-    /// Returns whether stores have replaced bytes by others.
-    fn has_changed(&self, done: &Done<'_>) -> bool {
-        let stores = done.accesses.iter().filter(|access| access.write && !access.outside);
-        stores.flat_map(|access| access.each()).any(|access| {
-            (access.address..access.address.saturating_add(access.size_bytes.into())).any(|address| {
-                let now = match access.place {
-                    Place::Lds => done.lds.get(address as usize).copied(),
-                    _ => self.memory.load::<1>(address).ok().map(|byte| byte[0]),
-                };
-                now.is_none() || done.replaced.byte(access.place, address) != now
-            })
-        })
-    }
-}
-
-impl Observer for StepObserver<'_> {
-    fn skip(&mut self, step: &Step<'_>) -> Skip {
-        Skip { count: self.table.get(step.index).unobserved as usize, ..Skip::default() }
-    }
-
-    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        match self.event.index.is_some() && self.table.get(step.index).visible {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    }
-
-    fn performed(&mut self, _step: &Step<'_>, done: &Done<'_>) {
-        self.accessed(done);
-    }
-
-    fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        if self.table.get(step.index).visible {
-            self.event.index = Some(step.index);
-            self.accessed(done);
-        }
-        self.private |= done.accesses.iter().any(|access| access.write && access.place == Place::Scratch);
-        for (call, argument) in done.calls {
-            match object(*call, self.counts_signals) {
-                Some(Object::Barriers) => {
-                    self.event.footprint.add_object(Space::Barriers(self.first), 0);
-                    self.event.changed = true;
-                }
-                Some(Object::Messages) => {
-                    self.event.footprint.add_object(Space::Messages, 0);
-                    self.event.changed = true;
-                }
-                None => {}
-            }
-            let group = self.group;
-            let mut signal = |barrier| self.event.signals.push(Completion { group, barrier, count: 0 });
-            match call {
-                // Whatever barrier a wave leaves by its end.
-                Control::EndPgm => (0..BARRIERS as u8).for_each(signal),
-                call if call.signals_barrier() => {
-                    let number = if *call == Control::Barrier { -1 } else { *argument as i32 };
-                    if let Some(index) = step.group.own_index(number) {
-                        signal(index as u8);
-                    }
-                }
-                _ => {}
-            }
-        }
-        for signal in self.event.signals.iter_mut().filter(|s| s.barrier as usize == BARRIERS - 1) {
-            signal.group = self.first;
-        }
-    }
 }

@@ -4,6 +4,7 @@
 use crate::choice::{Follow, Schedule, run, segments};
 use crate::machine::{Event, Machine, Thread};
 use crate::outcome::Outcome;
+use wavesim_engine::caches::Arrangement;
 
 /// A schedule with its outcome.
 #[derive(Debug, Clone)]
@@ -22,7 +23,8 @@ pub struct Found {
 
 impl Found {
     fn size(&self) -> (usize, usize) {
-        (self.preemptions + self.schedule.late.len(), self.schedule.segments.len())
+        let caches = usize::from(self.schedule.caches.is_some());
+        (self.preemptions + self.schedule.late.len() + caches, self.schedule.segments.len())
     }
 }
 
@@ -35,7 +37,7 @@ pub fn follow(machine: &mut Machine<'_>, schedule: &Schedule, limit: u64) -> Opt
     // Operations that were not issued are not delayed.
     let issued = |thread: &Thread| events.iter().any(|event| event.issued.contains(thread));
     let late = schedule.late.iter().copied().filter(issued).collect();
-    let schedule = Schedule { segments: segments(&events), late };
+    let schedule = Schedule { segments: segments(&events), late, caches: machine.caches() };
     Some(Found { schedule, events, preemptions, outcome, runs: 1 })
 }
 
@@ -50,6 +52,15 @@ pub fn minimise(
 ) -> Option<Found> {
     let mut search = Search { machine, limit, left: budget, wrong, stop, runs: 0 };
     let mut best = search.attempt(schedule)?;
+    if best.schedule.caches.is_some() {
+        // Coherent caches, and then the plainest arrangements.
+        for caches in [None, Some(Arrangement::TOGETHER), Some(Arrangement::APART)] {
+            if let Some(found) = search.attempt(&Schedule { caches, ..best.schedule.clone() }) {
+                best = found;
+                break;
+            }
+        }
+    }
     best = fewer_delays(&mut search, best);
     // What comes after the last switch that matters is left to the default.
     let mut kept = 0;
@@ -95,7 +106,11 @@ pub fn minimise(
 
 /// The first segments of a schedule.
 fn prefix(schedule: &Schedule, segments: usize) -> Schedule {
-    Schedule { segments: schedule.segments[..segments].to_vec(), late: schedule.late.clone() }
+    Schedule {
+        segments: schedule.segments[..segments].to_vec(),
+        late: schedule.late.clone(),
+        caches: schedule.caches,
+    }
 }
 
 /// Leaves out delays, in ever smaller parts.

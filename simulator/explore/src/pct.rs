@@ -7,12 +7,14 @@
 //!
 //! In every second run, memory operations are delayed: an eighth of them, half of them, or all. The two steps of a delayed
 //! operation, its access and the return of its results, happen at once, or when its wave waits for it. For a few, they have
-//! random priorities as waves have, or come when nothing else can.
+//! random priorities as waves have, or come when nothing else can. In some of these runs, loads may hit lines that caches
+//! hold; which caches a wave sits behind is random.
 
 use crate::choice::Chooser;
 use crate::machine::{Event, IsLate, Machine, Thread};
 use std::collections::HashSet;
 use std::sync::Arc;
+use wavesim_engine::caches::Arrangement;
 use wavesim_engine::sched::order::splitmix64;
 
 /// Steps in a row after which a wave that keeps others waiting gets the lowest priority: it may wait for them.
@@ -34,6 +36,8 @@ pub struct Pct {
     expected: u64,
     /// Of 16 operations, the number of those that are delayed.
     late: u64,
+    /// How workgroups are spread over caches.
+    caches: Option<Arrangement>,
     /// The operations that have accessed memory.
     performed: HashSet<Thread>,
     /// The wave of each step.
@@ -64,6 +68,7 @@ impl Pct {
             seed,
             expected: steps,
             late: 0,
+            caches: None,
             performed: HashSet::new(),
             threads: Vec::new(),
             visible: 0,
@@ -77,6 +82,8 @@ impl Pct {
             self.late = [16, 8, 2][(self.seed / 2 % 3) as usize];
             // A wave has a step more where it waits.
             let seed = self.seed;
+            // In half of these runs, and in a quarter of the others, caches are always coherent.
+            self.caches = Arrangement::of_seed(seed).filter(|_| splitmix64(seed ^ 0xca4) & 1 == 1);
             self.changes
                 .iter_mut()
                 .for_each(|change| *change = 2 * *change + (splitmix64(seed ^ *change) & 1));
@@ -146,6 +153,10 @@ impl Chooser for Pct {
 
     fn executed(&mut self, event: &Event) {
         self.visible += u64::from(event.index.is_some());
+    }
+
+    fn caches(&self) -> Option<Arrangement> {
+        self.caches
     }
 
     fn is_late(&self) -> Option<IsLate> {

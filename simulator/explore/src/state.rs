@@ -1,8 +1,9 @@
 //! The state of an exploration as text, so that it can go on after an interruption.
 
-use crate::dpor::{Choice, Counts};
+use crate::dpor::{Choice, Counts, LateSet};
 use crate::footprint::{Footprint, Range, Space};
 use serde_json::{Value, json};
+use wavesim_engine::caches::Arrangement;
 
 /// What an exploration has done so far.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +26,10 @@ pub struct RandomState {
 /// A part of the executions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Part {
+    /// The operations that can be delayed; `None` for all.
+    pub late: Option<LateSet>,
+    /// How workgroups are spread over caches; `None` for caches that are always coherent.
+    pub caches: Option<Arrangement>,
     /// The first choices, which all of its executions have.
     pub choices: Vec<Choice>,
     /// The choices of the last execution; `None` if none has run.
@@ -95,6 +100,8 @@ impl State {
 fn part_json(part: &Part) -> Value {
     let Counts { executions, redundant, cut } = part.counts;
     json!({
+        "late": part.late,
+        "caches": part.caches.map(|arrangement| arrangement.to_string()),
         "choices": part.choices.iter().map(choice_json).collect::<Vec<_>>(),
         "position": part.position.as_ref().map(|list| list.iter().map(choice_json).collect::<Vec<_>>()),
         "complete": part.complete,
@@ -111,8 +118,20 @@ fn part(value: &Value) -> Option<Part> {
     let counts: Vec<u64> = value["counts"].as_array()?.iter().map(Value::as_u64).collect::<Option<_>>()?;
     let [executions, redundant, cut] = counts[..] else { return None };
     let complete = value["complete"].as_bool()?;
+    let late = match &value["late"] {
+        Value::Null => None,
+        value => {
+            let threads: Option<Vec<u32>> =
+                value.as_array()?.iter().map(|thread| u32::try_from(thread.as_u64()?).ok()).collect();
+            Some(threads?.try_into().ok()?)
+        }
+    };
+    let caches = match &value["caches"] {
+        Value::Null => None,
+        value => Some(value.as_str()?.parse().ok()?),
+    };
     let counts = Counts { executions, redundant, cut };
-    Some(Part { choices: choices(&value["choices"])?, position, complete, counts })
+    Some(Part { late, caches, choices: choices(&value["choices"])?, position, complete, counts })
 }
 
 fn choice_json(choice: &Choice) -> Value {
@@ -148,6 +167,7 @@ fn ranges_json(ranges: &[Range]) -> Vec<Value> {
             Space::Barriers(group) => (2, group),
             Space::Messages => (3, 0),
             Space::Registers(thread) => (4, thread.into()),
+            Space::Cache(cache) => (5, cache.into()),
         };
         json!([kind, group, range.start, range.end])
     };
@@ -164,6 +184,7 @@ fn ranges(value: &Value) -> Option<Vec<Range>> {
             2 => Space::Barriers(group),
             3 => Space::Messages,
             4 => Space::Registers(u32::try_from(group).ok()?),
+            5 => Space::Cache(u32::try_from(group).ok()?),
             _ => return None,
         };
         Some(Range { space, start, end })
@@ -183,8 +204,14 @@ mod tests {
         };
         let choice = Choice { thread: 1, backtrack: vec![1, 0], sleep: vec![(2, footprint)] };
         let counts = Counts { executions: 5, redundant: 1, cut: 0 };
-        let part =
-            Part { choices: vec![choice.clone()], position: Some(vec![choice]), complete: false, counts };
+        let part = Part {
+            late: Some([7, 9, u32::MAX, u32::MAX]),
+            caches: Some(Arrangement::APART),
+            choices: vec![choice.clone()],
+            position: Some(vec![choice]),
+            complete: false,
+            counts,
+        };
         for state in [
             State::Random(RandomState { next: 7, done: 6 }),
             State::Systematic(vec![part, Part { complete: true, ..Part::default() }]),

@@ -28,8 +28,8 @@ pub struct Facts {
 }
 
 impl Table {
-    /// Determines the facts.
-    pub fn new(prepared: &Prepared) -> Table {
+    /// Determines the facts. `caches`: controls of caches are visible.
+    pub fn new(prepared: &Prepared, caches: bool) -> Table {
         let program = &prepared.program;
         let effects = effects::table(program, prepared.shape.wave_size);
         // Signals of barriers commute, so that they need no choice, unless the program looks at their number.
@@ -40,7 +40,8 @@ impl Table {
             .map(|(effects, inst)| {
                 let name = inst.instruction(program.arch.table()).name;
                 Facts {
-                    visible: is_visible(effects, counts),
+                    visible: is_visible(effects, counts)
+                        || caches && effects.calls.iter().any(is_cache_control),
                     float_atomic: effects.atomic && is_float(name),
                     ..Facts::default()
                 }
@@ -114,6 +115,11 @@ fn counts_signals(call: Control) -> bool {
             | Control::BarrierJoin
             | Control::BarrierState
     )
+}
+
+/// Whether a builtin discards or writes back the contents of caches.
+fn is_cache_control(call: &Control) -> bool {
+    matches!(call, Control::InvalidateCaches | Control::WriteBackCaches)
 }
 
 /// Whether a step needs to know of a builtin.

@@ -42,7 +42,7 @@ pub struct Prepared {
     pub constant: Vec<Range<u64>>,
 }
 
-/// Hardware modes that affect the reports of checks.
+/// Hardware modes that affect the reports of checks, and delayed memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Modes {
     /// CU mode: the waves of a workgroup run on one compute unit and share its L0 cache. In WGP mode, they
@@ -145,7 +145,8 @@ impl Prepared {
     /// Creates the dispatch, which by default runs one workgroup after another on one thread. The caller may
     /// change the schedule and the number of threads.
     pub fn dispatch(&self, max_instructions: u64) -> Dispatch<'_> {
-        Dispatch::new(&self.program, &self.shape, max_instructions)
+        let dispatch = Dispatch::new(&self.program, &self.shape, max_instructions);
+        Dispatch { cu_mode: self.modes.cu_mode, ..dispatch }
     }
 
     /// Reads the current contents of the outputs.

@@ -20,6 +20,7 @@ use wavesim_campaign::shard::Shard;
 use wavesim_engine::sched::dispatch::{self, Dispatch, INTERRUPT};
 use wavesim_explore::assertion::Assertion;
 use wavesim_explore::choice::Schedule;
+use wavesim_explore::dpor::MOST_DELAYS;
 use wavesim_explore::machine::Machine;
 use wavesim_explore::outcome::{Outcome, Spread};
 use wavesim_loader::compare::Tolerance;
@@ -48,6 +49,11 @@ pub struct ExploreArgs {
     /// then take effect at once
     #[arg(long, value_name = "N", requires = "systematic")]
     pub preemptions: Option<u32>,
+    /// All schedules in which at most this many memory operations are delayed: of those that some wave issues when one of
+    /// the waves runs first
+    #[arg(long, value_name = "N", requires = "systematic", conflicts_with = "preemptions",
+        value_parser = clap::value_parser!(u8).range(0..=MOST_DELAYS as i64))]
+    pub delays: Option<u8>,
     /// Print the set of outcomes with their numbers, and do not stop at the first that differs
     #[arg(long)]
     pub litmus: bool,
@@ -207,7 +213,11 @@ enum Coverage {
     /// Random schedules, for the depth and with the number of steps of a run.
     Random { steps: u64 },
     /// All executions, or those within the bound of preemptions.
-    Complete { redundant: u64 },
+    Complete {
+        redundant: u64,
+        /// Number of arrangements of caches.
+        arrangements: usize,
+    },
     /// Some executions: why not all.
     Partial { redundant: u64, reason: String },
 }

@@ -81,7 +81,7 @@ impl MemoryArgs {
     pub fn model(&self, prepared: &Prepared, order: &WaveOrder) -> anyhow::Result<Option<DelayedMemory>> {
         let (program, wave_size) = (&prepared.program, prepared.shape.wave_size);
         match order.recorded(prepared)? {
-            Some(recorded) if !recorded.late().operations.is_empty() => {
+            Some(recorded) if !recorded.late().is_immediate() => {
                 if self.memory != Timing::Immediate {
                     anyhow::bail!("the recorded schedule has delays of its own; leave out --memory");
                 }

@@ -20,7 +20,7 @@ use wavesim::sched::order::splitmix64;
 pub(super) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         splitmix64(self.0) % n
     }
@@ -110,7 +110,7 @@ pub(super) fn prepare(source: &str, guard: u64) -> Prepared {
 }
 
 pub(super) const LIMIT: u64 = 10_000;
-pub(super) const BOUNDS: Bounds = Bounds { preemptions: None, steps: LIMIT };
+pub(super) const BOUNDS: Bounds = Bounds { preemptions: None, steps: LIMIT, caches: None, late: None };
 
 /// Takes given choices first, then the first wave that can run.
 struct Given<'g> {
@@ -333,7 +333,10 @@ fn a_saved_exploration_goes_on() {
     }
     for _ in 0..2 {
         let (text, code) = explore(&exchange, &["--systematic", "--state", &systematic]).unwrap();
-        assert!(code == 0 && text.starts_with("complete: 1 inequivalent execution"), "{text}");
+        assert!(
+            code == 0 && text.starts_with("complete: 5 inequivalent executions in 3 arrangements"),
+            "{text}"
+        );
     }
     let wrong = explore(&other, &["--random", "5", "--state", &random]).unwrap_err();
     assert!(wrong.contains("one of another kernel"), "{wrong}");

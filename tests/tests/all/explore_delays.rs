@@ -7,7 +7,7 @@ use wavesim::debug::command::Debugger;
 use wavesim::debug::timeline::Timeline;
 use wavesim::delayed::{DelayedMemory, Delays};
 use wavesim::explore::choice::{Schedule, run};
-use wavesim::explore::dpor::Search;
+use wavesim::explore::dpor::{Bounds, Search};
 use wavesim::explore::machine::{End, Machine};
 use wavesim::explore::minimise::{follow, minimise};
 use wavesim::explore::outcome::Outcome;
@@ -44,13 +44,17 @@ fn all_executions_have_the_outcomes_of_random_ones() {
         let mut dispatch = prepared.dispatch(1 << 20);
         (dispatch.delayed, dispatch.poison) = (Some(&model), Some(Poison(1)));
         let mut machine = Machine::new(&prepared, &dispatch).unwrap();
-        let mut search = Search::new(BOUNDS);
         let mut outcomes = BTreeSet::new();
-        while search.counts.executions < 2000 {
-            let Some(run) = search.next(&mut machine, &|| false) else { break };
-            outcomes.insert(Outcome::read(&prepared, run.end.unwrap()).line());
+        let mut executions = 0;
+        for caches in machine.arrangements() {
+            let mut search = Search::new(Bounds { caches: *caches, ..BOUNDS });
+            while executions + search.counts.executions < 2000 {
+                let Some(run) = search.next(&mut machine, &|| false) else { break };
+                outcomes.insert(Outcome::read(&prepared, run.end.unwrap()).line());
+            }
+            executions += search.counts.executions;
         }
-        if search.counts.executions >= 2000 {
+        if executions >= 2000 {
             continue;
         }
         compared += 1;
@@ -69,7 +73,7 @@ fn all_executions_have_the_outcomes_of_random_ones() {
 /// the minimised one.
 #[test]
 fn recorded_delays_are_exact() {
-    let mut delayed = 0;
+    let (mut delayed, mut cached) = (0, 0);
     for seed in 0..60 {
         let source = without_waits(seed, 2, 4, Operations::Atomic);
         let source = source.replace("global = 1, 1, 1", "global = 2, 1, 1");
@@ -84,6 +88,7 @@ fn recorded_delays_are_exact() {
         let outcome = Outcome::read(&prepared, end);
         let recorded = machine.recorded(7);
         delayed += usize::from(!recorded.late().operations.is_empty());
+        cached += usize::from(recorded.late().caches.is_some());
         let executed = machine.executed();
         replay(&prepared, &initial, &recorded, executed, &outcome, &format!("seed {seed}\n{source}"));
         let schedule = Schedule::of(&machine, pct.threads);
@@ -104,7 +109,7 @@ fn recorded_delays_are_exact() {
             &format!("minimised, seed {seed}\n{source}"),
         );
     }
-    assert!(delayed >= 40, "{delayed} schedules have delays");
+    assert!(delayed >= 40 && cached >= 10, "{delayed} schedules have delays, {cached} have caches");
 }
 
 fn replay(

@@ -20,6 +20,7 @@ mod engines;
 mod exactness;
 mod examples;
 mod explore;
+mod explore_caches;
 mod explore_delays;
 mod explore_figure;
 mod front_end_fuzz;

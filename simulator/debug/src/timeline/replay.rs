@@ -193,6 +193,7 @@ impl Timeline<'_> {
             turn: self.turn,
             tracked: self.tracked.clone(),
             pages,
+            caches: self.dispatch.caches.save(),
         });
         self.last_checkpoint = self.time;
     }
@@ -209,6 +210,7 @@ impl Timeline<'_> {
         self.last_checkpoint = c.time;
         self.fault = None;
         self.pages.restore(&c.pages, &self.prepared.memory);
+        self.dispatch.caches.restore(&c.caches);
         // A checkpoint is taken directly after its step, before any edit.
         self.repeat_edits();
     }

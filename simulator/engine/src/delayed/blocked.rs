@@ -5,6 +5,7 @@ use super::queue::Queue;
 use super::{DelayedMemory, Inst};
 use smallvec::SmallVec;
 use wavesim_isa::arch::facts::Counter;
+use wavesim_machine::exec::effects::Use;
 use wavesim_machine::exec::issue::{self, Counters, Order, Outstanding};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::Wave;
@@ -47,11 +48,19 @@ impl Queue {
             return false;
         }
         match &model.insts[index] {
-            Inst::Plain => false,
+            Inst::Plain | Inst::Merge(_) | Inst::Invalidate(_) => false,
             Inst::Wait(waits) => self.demands(Some(waits)),
             Inst::ComputedWait => self.demands(Some(&computed_waits(program, index, wave))),
             Inst::WaitAll | Inst::Serial => self.demands(None),
             Inst::Operation(_) => self.is_full() && self.operations().first().is_some_and(|p| !p.returned),
+        }
+    }
+
+    /// Before an instruction that merges results into halves of registers: outstanding operations that write the other
+    /// halves lose them, as the instruction writes back what it has read.
+    pub(super) fn lose_halves(&mut self, merged: &[Use], wave: &Wave) {
+        for p in self.operations_mut().iter_mut().filter(|p| !p.returned) {
+            merged.iter().for_each(|used| p.lose_half(used, wave));
         }
     }
 
@@ -92,7 +101,7 @@ impl DelayedMemory {
             waits.iter().for_each(|(counter, n)| issue::apply_wait(operations, *counter, *n as usize));
         };
         match &self.insts[index] {
-            Inst::Plain | Inst::Operation(_) => {}
+            Inst::Plain | Inst::Merge(_) | Inst::Invalidate(_) | Inst::Operation(_) => {}
             Inst::Wait(waits) => apply(waits),
             Inst::ComputedWait => apply(&computed_waits(program, index, wave)),
             Inst::WaitAll | Inst::Serial => {

@@ -25,6 +25,7 @@ mod run;
 pub use queue::{Outstanding, Queue};
 pub(crate) use run::{Group, OnQueue, Stop, run, with_queue};
 
+use crate::caches::{Caches, Placement, Policy};
 use crate::execute::execute;
 use crate::handlers::HANDLERS;
 use crate::sched::order::splitmix64;
@@ -32,9 +33,9 @@ use crate::sched::poison::Poison;
 use isa_spec::pcode::builtins::Control;
 use std::str::FromStr;
 use std::sync::Arc;
-use wavesim_isa::arch::facts::Counter;
+use wavesim_isa::arch::facts::{Counter, HalfWrite};
 use wavesim_machine::exec::context::Context;
-use wavesim_machine::exec::effects::{self, Class, Effects, Relative, Use};
+use wavesim_machine::exec::effects::{self, Class, Effects, File, Relative, Use};
 use wavesim_machine::exec::issue::Issue;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::Cx;
@@ -139,6 +140,10 @@ pub struct DelayedMemory {
     plain: Vec<bool>,
     /// By instruction, with [`Delays::Demanded`]: the registers that it reads, and those that it writes.
     uses: Vec<[Box<[Use]>; 2]>,
+    /// Whether any load may hit in a cache and any instruction stores.
+    uses_caches: bool,
+    /// Whether caches other than that of scalar loads do, or one of the instructions discards that cache.
+    needs_controls: bool,
 }
 
 /// The outstanding operations of a workgroup.
@@ -149,6 +154,8 @@ pub(crate) struct State {
     pub shadow: Box<Wave>,
     /// Which operations are delayed.
     pub choices: Option<Choices>,
+    /// By wave: the caches that it sits behind; empty if caches are always coherent.
+    pub placements: Vec<Placement>,
 }
 
 impl Clone for State {
@@ -157,6 +164,7 @@ impl Clone for State {
             queues: self.queues.clone(),
             shadow: Box::new(Wave::new(self.shadow.size())),
             choices: self.choices.clone(),
+            placements: self.placements.clone(),
         }
     }
 }
@@ -165,7 +173,7 @@ impl State {
     /// Creates the state of a workgroup of `waves` waves.
     pub fn new(waves: usize, wave_size: u32, choices: Option<Choices>) -> State {
         let shadow = Box::new(Wave::new(wave_size));
-        State { queues: vec![Queue::default(); waves], shadow, choices }
+        State { queues: vec![Queue::default(); waves], shadow, choices, placements: Vec::new() }
     }
 
     /// Empties the queues for a workgroup that starts.
@@ -192,6 +200,10 @@ enum Inst {
     WaitAll,
     /// It accesses registers whose numbers depend on data, and runs after all outstanding operations.
     Serial,
+    /// It merges results of 16 bits into these registers, whose other halves it reads and writes back.
+    Merge(Box<[Use]>),
+    /// It discards the contents of these caches, and issues no operation.
+    Invalidate(Caches),
     Operation(Box<Operation>),
 }
 
@@ -201,6 +213,9 @@ struct Operation {
     path: Path,
     reads: Vec<Use>,
     writes: Vec<Use>,
+    policy: Policy,
+    /// The caches whose contents it discards, at its issue.
+    invalidates: Caches,
 }
 
 /// The path that an operation takes to memory, which determines its order with others.
@@ -229,10 +244,14 @@ impl DelayedMemory {
         }
         let effects = effects::table(program, wave_size);
         let mut scratch = Wave::new(wave_size);
+        let loads_halves = effects.iter().any(|e| e.class.is_memory() && e.writes.iter().any(is_half));
         let of = |(index, effects): (usize, &Effects)| match delays {
             // The end of a wave waits for its operations.
             Delays::Demanded if effects.calls.contains(&Control::EndPgm) => Inst::WaitAll,
-            _ => classify(program, index, effects, &mut scratch),
+            _ => match classify(program, index, effects, &mut scratch) {
+                Inst::Plain if loads_halves => merge(program, effects),
+                inst => inst,
+            },
         };
         let insts: Vec<Inst> = effects.iter().enumerate().map(of).collect();
         let plain = insts.iter().map(|inst| matches!(inst, Inst::Plain)).collect();
@@ -242,7 +261,27 @@ impl DelayedMemory {
                 effects.iter().map(|e| [e.reads.clone().into(), e.writes.clone().into()]).collect()
             }
         };
-        Ok(DelayedMemory { delays, insts, plain, uses })
+        let policies =
+            || program.insts.iter().zip(effects.iter()).map(|(i, e)| Policy::of(program.arch, i, e));
+        let stores = effects.iter().any(|e| e.memory.iter().any(|m| m.write));
+        let uses_caches = stores && policies().any(|policy| !policy.hits.is_empty() || policy.stays);
+        let vector = |policy: Policy| policy.hits.meets(Caches::L0.or(Caches::L1)) || policy.stays;
+        let drops = |inst: &Inst| match inst {
+            Inst::Invalidate(caches) => caches.meets(Caches::SCALAR),
+            _ => false,
+        };
+        let needs_controls = uses_caches && (policies().any(vector) || insts.iter().any(drops));
+        Ok(DelayedMemory { delays, insts, plain, uses, uses_caches, needs_controls })
+    }
+
+    /// Returns whether caches can make a difference: an instruction stores, and one may load from a cache.
+    pub fn uses_caches(&self) -> bool {
+        self.uses_caches
+    }
+
+    /// Returns whether caches can make a difference to what a wave loads, apart from constants such as its arguments.
+    pub fn needs_controls(&self) -> bool {
+        self.needs_controls
     }
 
     /// Returns whether an instruction neither issues an operation nor waits for any. Also true beyond the program,
@@ -251,6 +290,18 @@ impl DelayedMemory {
     fn is_plain(&self, index: usize) -> bool {
         self.plain.get(index).is_none_or(|plain| *plain)
     }
+}
+
+/// Whether a half of a vector register is written.
+fn is_half(used: &Use) -> bool {
+    used.file == File::Vgpr && used.bits != u32::MAX
+}
+
+/// Classifies an instruction that neither issues nor waits, in a program with loads into halves of registers.
+fn merge(program: &Program, effects: &Effects) -> Inst {
+    let merges = program.arch.facts().half_writes.result == HalfWrite::Merge;
+    let halves: Box<[Use]> = effects.writes.iter().filter(|used| merges && is_half(used)).cloned().collect();
+    if halves.is_empty() { Inst::Plain } else { Inst::Merge(halves) }
 }
 
 fn classify(program: &Program, index: usize, effects: &Effects, scratch: &mut Wave) -> Inst {
@@ -265,7 +316,14 @@ fn classify(program: &Program, index: usize, effects: &Effects, scratch: &mut Wa
         };
         return waits.map_or(Inst::ComputedWait, |waits| Inst::Wait(waits.into()));
     }
-    let Some(issue) = Issue::of(&facts.counters, effects) else { return Inst::Plain };
+    let policy = Policy::of(program.arch, &program.insts[index], effects);
+    let invalidates = match effects.calls.contains(&Control::InvalidateCaches) {
+        true => invalidated(program, index, scratch).and(policy.reaches),
+        false => Caches::default(),
+    };
+    let Some(issue) = Issue::of(&facts.counters, effects) else {
+        return if invalidates.is_empty() { Inst::Plain } else { Inst::Invalidate(invalidates) };
+    };
     let mut uses = effects.reads.iter().chain(&effects.writes);
     if uses.any(|used| used.relative == Some(Relative::Any)) {
         return Inst::Serial;
@@ -279,11 +337,28 @@ fn classify(program: &Program, index: usize, effects: &Effects, scratch: &mut Wa
         _ => Path::Scalar,
     };
     let (reads, writes) = (effects.reads.clone(), effects.writes.clone());
-    Inst::Operation(Box::new(Operation { issue, path, reads, writes }))
+    Inst::Operation(Box::new(Operation { issue, path, reads, writes, policy, invalidates }))
 }
 
 /// Runs an instruction that only waits, and returns what it waits for; `None` if it has other effects.
 fn waits_of(program: &Program, index: usize, wave: &mut Wave) -> Option<Vec<(Counter, u32)>> {
+    let calls = calls_of(program, index, wave)?;
+    let waits = calls.iter().filter_map(|(call, n)| Some((Counter::of(*call)?, *n)));
+    calls.iter().all(|(call, _)| call.is_wait()).then(|| waits.collect())
+}
+
+/// Runs an instruction that invalidates caches, and returns these.
+fn invalidated(program: &Program, index: usize, wave: &mut Wave) -> Caches {
+    let calls = calls_of(program, index, wave).unwrap_or_default();
+    let of = |(call, caches): &(Control, u32)| {
+        if *call == Control::InvalidateCaches { Caches(*caches as u8) } else { Caches::default() }
+    };
+    calls.iter().map(of).fold(Caches::default(), Caches::or)
+}
+
+/// Runs an instruction that accesses no memory, and returns the builtins that it calls, with their first arguments; `None`
+/// if it has ended the wave's turn.
+fn calls_of(program: &Program, index: usize, wave: &mut Wave) -> Option<Vec<(Control, u32)>> {
     let mut logs = Logs::default();
     let memory = Memory::empty();
     let mut nothing = ([0u8; 0], [0u8; 0], [0u8; 0], [0u8; 0]);
@@ -312,6 +387,5 @@ fn waits_of(program: &Program, index: usize, wave: &mut Wave) -> Option<Vec<(Cou
     cx.watch = Some(&mut watch);
     cx.op = program.op_at(program.pcs[index])?;
     let event = execute(&mut cx, program, index, None).1;
-    let waits = logs.calls.iter().filter_map(|(call, n)| Some((Counter::of(*call)?, *n)));
-    (event.is_none() && logs.calls.iter().all(|(call, _)| call.is_wait())).then(|| waits.collect())
+    event.is_none().then_some(logs.calls)
 }

@@ -1,6 +1,7 @@
 //! An operation between its issue and its return: the registers that it reads, and its results.
 
 use super::{Operation, Path};
+use crate::caches::{self, Placement, Policy, SharedCaches};
 use crate::execute::execute;
 use crate::handlers::HANDLERS;
 use crate::observe::NO_MEMORY;
@@ -31,8 +32,14 @@ pub struct Machine<'m> {
     /// Instructions that the dispatch has executed.
     pub instructions: u64,
     pub cancel: Option<&'m AtomicBool>,
-    /// Receives the accesses of an observed run, which continues after accesses outside all memory if the flag is set.
-    pub logs: Option<(&'m mut Logs, bool)>,
+    /// Receives the accesses of operations that are watched.
+    pub logs: &'m mut Logs,
+    /// Every operation is watched.
+    pub observed: bool,
+    /// The run continues after accesses outside all memory.
+    pub keep_going: bool,
+    /// The caches of the operation's wave, unless caches are always coherent.
+    pub caches: Option<(&'m SharedCaches, Placement)>,
 }
 
 /// An operation that has failed.
@@ -72,6 +79,7 @@ pub struct Pending {
     pub issued: Counters,
     pub order: Order,
     pub(super) path: Path,
+    pub(super) policy: Policy,
     /// The instruction count at which it is performed, and at which it returns.
     pub due: [u64; 2],
     pub performed: bool,
@@ -153,6 +161,7 @@ impl Pending {
             issued: issue.counters,
             order: issue.order,
             path: operation.path,
+            policy: operation.policy,
             due,
             performed: false,
             returned: false,
@@ -176,14 +185,12 @@ impl Pending {
         wave: &Wave,
         machine: &mut Machine<'_>,
     ) -> Result<(), Event> {
-        self.load(shadow, wave, machine.program);
-        let mut before = self.before.iter();
-        for written in self.writes.iter().filter(|written| written.file == File::Vgpr && !written.exact) {
-            for (register, vecs) in written.registers.clone().zip(&mut before) {
-                set_both_halves(shadow, register, vecs);
-            }
+        self.load_all(shadow, wave, machine.program);
+        let cached = machine.caches.filter(|_| self.policy.global || self.policy.writes_back);
+        run(self.index, shadow, machine, cached.is_some())?;
+        if let Some((caches, placement)) = cached {
+            self.use_caches(shadow, wave, machine, caches, &placement)?;
         }
-        run(self.index, shadow, machine)?;
         for written in &self.writes {
             let registers = written.registers.clone();
             match written.file {
@@ -195,6 +202,48 @@ impl Pending {
         self.performed = true;
         self.returned |= self.writes.is_empty();
         Ok(())
+    }
+
+    /// After the operation has been performed on memory: performs it again if it sees other values in caches.
+    fn use_caches(
+        &self,
+        shadow: &mut Wave,
+        wave: &Wave,
+        machine: &mut Machine<'_>,
+        caches: &SharedCaches,
+        placement: &Placement,
+    ) -> Result<(), Event> {
+        if self.policy.writes_back {
+            caches.write_back(placement);
+            return Ok(());
+        }
+        let memory = machine.memory;
+        let seen = caches.access(placement, self.policy, self.index, machine.logs, memory);
+        if seen.is_empty() {
+            return Ok(());
+        }
+        // What cannot be mapped is seen as it is in memory.
+        let Ok(overlay) = caches::overlay(machine.logs, &seen, memory) else { return Ok(()) };
+        self.load_all(shadow, wave, machine.program);
+        run(
+            self.index,
+            shadow,
+            &mut Machine {
+                program: machine.program,
+                memory: &overlay.memory,
+                lds: &mut *machine.lds,
+                scratch: &mut *machine.scratch,
+                scratch_stride: machine.scratch_stride,
+                workgroup: &mut *machine.workgroup,
+                instructions: machine.instructions,
+                cancel: machine.cancel,
+                logs: &mut Logs::default(),
+                observed: false,
+                keep_going: false,
+                caches: None,
+            },
+            false,
+        )
     }
 
     /// Writes the results to the wave's registers.
@@ -220,6 +269,18 @@ impl Pending {
         self.returned = true;
     }
 
+    /// Another instruction writes the other half of a register that the operation is going to write, and writes back this
+    /// half as it was.
+    pub fn lose_half(&mut self, used: &Use, wave: &Wave) {
+        let registers = used.registers(wave, true);
+        for written in &mut self.writes {
+            let overlaps = written.registers.start < registers.end && registers.start < written.registers.end;
+            if written.file == used.file && overlaps && written.bits & used.bits == 0 {
+                written.lanes &= !used.lane_mask(wave);
+            }
+        }
+    }
+
     /// Returns whether this operation, issued before another one, also returns before it.
     pub fn returns_before(&self, later: &Pending) -> bool {
         self.order.joins(later.order) && self.issued.intersects(later.issued)
@@ -229,6 +290,17 @@ impl Pending {
     pub fn writes_any(&self, file: File, registers: &Range<u16>) -> bool {
         let overlaps = |own: &Range<u16>| own.start < registers.end && registers.start < own.end;
         self.writes.iter().any(|written| written.file == file && overlaps(&written.registers))
+    }
+
+    /// Puts the registers of the time of issue into the shadow wave, those that the operation writes among them.
+    fn load_all(&self, shadow: &mut Wave, wave: &Wave, program: &Program) {
+        self.load(shadow, wave, program);
+        let mut before = self.before.iter();
+        for written in self.writes.iter().filter(|written| written.file == File::Vgpr && !written.exact) {
+            for (register, vecs) in written.registers.clone().zip(&mut before) {
+                set_both_halves(shadow, register, vecs);
+            }
+        }
     }
 
     /// Puts the registers of the time of issue into the shadow wave.
@@ -255,6 +327,8 @@ impl Pending {
         machine: &Machine<'_>,
     ) -> bool {
         match (self.path, earlier.path) {
+            // The cache keeps the order of stores and write-backs.
+            (_, Path::Vector { .. } | Path::Copy) if self.policy.writes_back => return true,
             (Path::Scalar, _) | (_, Path::Scalar) => return false,
             (Path::Lds, Path::Lds) | (Path::Scratch, Path::Scratch) => return true,
             (Path::Lds, Path::Vector { lds: false } | Path::Scratch | Path::Copy)
@@ -291,10 +365,13 @@ impl Pending {
                 workgroup: &mut workgroup,
                 instructions: machine.instructions,
                 cancel: machine.cancel,
-                logs: Some((&mut logs, true)),
+                logs: &mut logs,
+                observed: true,
+                keep_going: true,
+                caches: None,
             };
             // A fault, such as that of a misaligned address, comes again when the operation is performed.
-            let _ = run(self.index, shadow, &mut nowhere);
+            let _ = run(self.index, shadow, &mut nowhere, true);
             logs.log_loads();
             let bytes = |access: &Access| {
                 let first = access.address;
@@ -344,22 +421,23 @@ fn merge(
     }
 }
 
-/// Runs an instruction on the shadow wave.
-fn run(index: usize, shadow: &mut Wave, machine: &mut Machine<'_>) -> Result<(), Event> {
+/// Runs an instruction on the shadow wave; logs its accesses if it is watched.
+fn run(index: usize, shadow: &mut Wave, machine: &mut Machine<'_>, watched: bool) -> Result<(), Event> {
     let program = machine.program;
     let mut nothing = ([0u8; 0], [0u8; 0]);
     let mut watch;
-    let (memory, lds, scratch, scratch_stride, watched) = match &mut machine.logs {
-        None => (machine.memory, &mut *machine.lds, &mut *machine.scratch, machine.scratch_stride, None),
-        Some((logs, keep_going)) => {
+    let (memory, lds, scratch, scratch_stride, watched) = match watched || machine.observed {
+        false => (machine.memory, &mut *machine.lds, &mut *machine.scratch, machine.scratch_stride, None),
+        true => {
+            machine.logs.clear();
             watch = Watch {
                 memory: machine.memory,
                 lds: &mut *machine.lds,
                 scratch: &mut *machine.scratch,
                 scratch_stride: machine.scratch_stride,
-                logs,
+                logs: &mut *machine.logs,
                 quiet: false,
-                keep_going: *keep_going,
+                keep_going: machine.keep_going,
                 keeps_loads: false,
             };
             (&*NO_MEMORY, &mut nothing.0[..], &mut nothing.1[..], 0, Some(&mut watch))

@@ -12,6 +12,16 @@ use wavesim_machine::state::Wave;
 /// if no wait demands it.
 const LATEST: u64 = 1 << 14;
 
+/// The issue of an operation.
+pub(super) struct When {
+    /// Instructions that the workgroup has executed.
+    pub now: u64,
+    /// It is delayed, if that is chosen.
+    pub late: bool,
+    /// It uses caches.
+    pub cached: bool,
+}
+
 /// The outstanding operations of a wave.
 #[derive(Clone, Default)]
 pub struct Queue {
@@ -86,6 +96,10 @@ impl Queue {
         &self.operations
     }
 
+    pub(super) fn operations_mut(&mut self) -> &mut [Pending] {
+        &mut self.operations
+    }
+
     /// Returns whether an operation of the wave was chosen to be delayed, outstanding or not.
     pub fn has_late(&self) -> bool {
         self.late
@@ -150,20 +164,19 @@ impl Queue {
         }
     }
 
-    /// Issues an operation of a wave. `late`: it is delayed, if that is chosen. Returns false if it is performed and
-    /// returns at once, which is left to the caller.
+    /// Issues an operation of a wave. Returns false if it uses no caches, is performed and returns at once, which is left to
+    /// the caller.
     pub(super) fn issue(
         &mut self,
         model: &DelayedMemory,
         operation: &Operation,
         index: usize,
         wave: &Wave,
-        now: u64,
-        late: bool,
+        When { now, late, cached }: When,
     ) -> bool {
         let number = self.issued;
         let mut due = self.choose(model.delays, now, late);
-        if due == [now; 2] && self.operations.is_empty() {
+        if due == [now; 2] && self.operations.is_empty() && !cached {
             return false;
         }
         // Operations return in order.
@@ -209,6 +222,17 @@ impl Queue {
         Ok(())
     }
 
+    /// Performs all operations.
+    pub fn perform_all<O: Observer + ?Sized>(
+        &mut self,
+        machine: &mut Machine<'_>,
+        shadow: &mut Wave,
+        wave: &Wave,
+        observer: &mut Option<&mut O>,
+    ) -> Result<(), Failure> {
+        (0..self.operations.len()).try_for_each(|at| self.perform(at, machine, shadow, wave, observer))
+    }
+
     /// Performs an operation, after those that must come first.
     pub fn perform<O: Observer + ?Sized>(
         &mut self,
@@ -235,11 +259,9 @@ impl Queue {
             let pc = program.pcs[index];
             let (time, group) = (machine.instructions, &*machine.workgroup);
             let step = Step { program, index, pc, wave: shadow, group, time };
-            if let Some((logs, _)) = &mut machine.logs {
-                logs.log_loads();
-                observer.performed(&step, &Done::of(logs, machine.lds, result.as_ref().err(), false));
-                logs.clear();
-            }
+            machine.logs.log_loads();
+            observer.performed(&step, &Done::of(machine.logs, machine.lds, result.as_ref().err(), false));
+            machine.logs.clear();
         }
         let pc = machine.program.pcs[operation.index];
         result.map_err(|event| Failure { wave: wave.id as usize, pc, event })

@@ -1,8 +1,9 @@
 //! A wave's turn with delayed memory.
 
 use super::pending::{Failure, Machine};
-use super::queue::Queue;
+use super::queue::{Queue, When};
 use super::{Choices, DelayedMemory, Delays, Inst, OperationId, blocked};
+use crate::caches::{Caches, Placement, SharedCaches};
 use crate::execute::execute;
 use crate::faults::fault_without_handler;
 use crate::handlers::{HANDLERS, dispatch};
@@ -32,6 +33,9 @@ pub(crate) struct Group<'g> {
     /// Its place in the order of starts.
     pub index: u64,
     pub choices: Option<&'g Choices>,
+    pub caches: &'g SharedCaches,
+    /// By wave; empty if caches are always coherent.
+    pub placements: &'g [Placement],
     pub lds: &'g mut [u8],
     /// Scratch of all waves, and of each wave and lane in bytes.
     pub scratch: &'g mut [u8],
@@ -172,7 +176,18 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
         match &model.insts[index] {
             Inst::Plain => {}
             Inst::Wait(waits) => self.wait(Some(waits))?,
-            Inst::WaitAll | Inst::Serial => self.wait(None)?,
+            Inst::WaitAll => self.wait(None)?,
+            Inst::Serial => {
+                self.wait(None)?;
+                if !self.group.placements.is_empty() {
+                    self.group.caches.flush();
+                }
+            }
+            Inst::Merge(halves) => {
+                let wave = &self.group.slots[self.wave].wave;
+                self.group.queues[self.wave].lose_halves(halves, wave);
+            }
+            Inst::Invalidate(caches) => self.invalidate(*caches),
             Inst::ComputedWait => {
                 let wave = &self.group.slots[self.wave].wave;
                 let waits = blocked::computed_waits(self.group.program, index, wave);
@@ -186,13 +201,21 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
                         Ok(())
                     })?;
                 }
-                let Group { program, slots, queues, executed, choices, index: group, .. } = &mut self.group;
+                self.invalidate(operation.invalidates);
+                let Group { program, slots, queues, executed, choices, index: group, placements, .. } =
+                    &mut self.group;
                 let (queue, wave) = (&mut queues[self.wave], &mut slots[self.wave].wave);
                 let id = OperationId { group: *group, wave: self.wave as u32, number: queue.issued() };
                 let late = choices.is_none_or(|choices| (choices.is_late)(id, index));
-                if queue.issue(model, operation, index, wave, **executed, late) {
+                let policy = operation.policy;
+                let cached = !placements.is_empty() && (policy.global || policy.writes_back);
+                let when = When { now: **executed, late, cached };
+                if queue.issue(model, operation, index, wave, when) {
                     self.next_due = self.next_due.min(queue.next_due(true));
                     wave.pc += program.insts[index].size as u64;
+                    if cached && policy.writes_back {
+                        self.before_write_back()?;
+                    }
                     if model.delays == Delays::Demanded {
                         self.issued(late)?;
                     }
@@ -202,6 +225,24 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
             }
         }
         self.run_one(index, pc)
+    }
+
+    /// Discards the contents of caches of the running wave.
+    fn invalidate(&mut self, caches: Caches) {
+        if let Some(placement) = self.group.placements.get(self.wave).filter(|_| !caches.is_empty()) {
+            self.group.caches.invalidate(placement, caches);
+        }
+    }
+
+    /// After the issue of a write-back: stores of other waves that were issued before reach the cache before.
+    fn before_write_back(&mut self) -> Result<(), Stop> {
+        let own = self.wave;
+        for other in (0..self.group.queues.len()).filter(|other| *other != own) {
+            self.with_queue(other, |queue, machine, shadow, wave, observer| {
+                queue.perform_all(machine, shadow, wave, observer)
+            })?;
+        }
+        Ok(())
     }
 
     /// After the issue of an operation whose delay is chosen: finds out what must come before it, or performs it if it is
@@ -446,7 +487,10 @@ pub(crate) fn with_queue<O: Observer + ?Sized>(
         workgroup: &mut *group.shared,
         instructions: *group.executed,
         cancel: group.cancel,
-        logs: observer.is_some().then_some((logs, keep_going)),
+        logs,
+        observed: observer.is_some(),
+        keep_going,
+        caches: group.placements.get(wave).map(|placement| (group.caches, *placement)),
     };
     f(&mut group.queues[wave], &mut machine, &mut *group.shadow, &mut group.slots[wave].wave, observer)
 }

@@ -102,6 +102,7 @@ impl<'a> Controlled<'a> {
             }
         }
         self.clusters.clear();
+        self.dispatch.begin();
         self.current = None;
         (self.started, self.ended, self.executed) = (0, 0, 0);
     }

@@ -21,6 +21,7 @@ use wavesim_machine::memory::Memory;
 /// Runs the dispatch until it ends, or until the first fault in workgroup order.
 pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fault>> {
     dispatch.check().map_err(launch_fault)?;
+    dispatch.begin();
     if let Some(recorded) = &dispatch.recorded {
         dispatch.check_recorded().map_err(launch_fault)?;
         let (stats, result) = follow::run(dispatch, memory, recorded, &mut NoObserver);
@@ -77,6 +78,7 @@ pub fn run_observed<O: Observer + ?Sized>(
     if let Err(e) = dispatch.check().and_then(|()| dispatch.check_recorded()) {
         return (stats, Err(launch_fault(e)));
     }
+    dispatch.begin();
     if let Some(recorded) = &dispatch.recorded {
         return follow::run(dispatch, memory, recorded, observer);
     }

@@ -133,6 +133,7 @@ impl<'a> RunningGroup<'a> {
         }
         if let (Some(state), Some(model)) = (&mut self.delayed, self.dispatch.delayed) {
             state.start(model.delays, id);
+            state.placements = self.dispatch.placements(id);
         }
         for (index, slot) in self.slots.iter_mut().enumerate() {
             slot.status = Status::Running;

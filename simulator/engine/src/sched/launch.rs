@@ -6,8 +6,9 @@ use super::poison::Poison;
 use super::pool::Pool;
 use super::recorded::Recorded;
 use super::slot::MAX_ITEMS;
+use crate::caches::{Arrangement, Placement, SharedCaches};
 use crate::compiled::Compiled;
-use crate::delayed::{Choices, DelayedMemory, NoCounters};
+use crate::delayed::{Choices, DelayedMemory, Delays, NoCounters};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
@@ -51,6 +52,10 @@ pub struct Dispatch<'a> {
     pub delayed: Option<&'a DelayedMemory>,
     /// What registers, LDS and scratch hold at the start of a workgroup; `None` for zeros.
     pub poison: Option<Poison>,
+    /// The waves of a workgroup share an L0 cache. Only with delayed memory.
+    pub cu_mode: bool,
+    /// What caches hold, with delayed memory.
+    pub caches: SharedCaches,
 }
 
 /// What a run has done so far. The counts grow with each turn of a workgroup.
@@ -209,6 +214,8 @@ impl<'a> Dispatch<'a> {
             compiled: None,
             delayed: None,
             poison: None,
+            cu_mode: false,
+            caches: SharedCaches::default(),
         }
     }
 }
@@ -218,6 +225,7 @@ impl Dispatch<'_> {
     pub fn follow(&mut self, recorded: Arc<Recorded>) {
         self.order = GroupOrder::Chosen(recorded.groups.clone());
         self.poison = recorded.late().poison.map(Poison).or(self.poison);
+        self.caches.arrange(recorded.late().caches);
         self.recorded = Some(recorded);
     }
 
@@ -226,6 +234,35 @@ impl Dispatch<'_> {
         let recorded = self.recorded.clone()?;
         let is_late = move |id, _| recorded.late().operations.contains(&id);
         Some(Choices { is_late: Arc::new(is_late), stops: false })
+    }
+
+    /// Empties the caches, for a run that starts.
+    pub fn begin(&self) {
+        if self.delayed.is_some() {
+            self.caches.clear();
+        }
+    }
+
+    /// Returns the caches that the waves of a workgroup sit behind; none if they are always coherent.
+    pub(super) fn placements(&self, id: [u32; 3]) -> Vec<Placement> {
+        let arrangement = match self.delayed.map(|model| model.delays) {
+            Some(Delays::Random(seed)) => Arrangement::of_seed(seed),
+            Some(Delays::Demanded) => self.caches.arrangement(),
+            None => None,
+        };
+        let Some(arrangement) = arrangement.filter(|_| self.delayed.is_some_and(DelayedMemory::uses_caches))
+        else {
+            return Vec::new();
+        };
+        let number = |[x, y, z]: [u32; 3], size: [u32; 3]| {
+            let [nx, ny, _] = std::array::from_fn(|dim| u64::from(self.shape.grid[dim] / size[dim].max(1)));
+            u64::from(x) + nx * (u64::from(y) + ny * u64::from(z))
+        };
+        let group = number(id, [1; 3]);
+        let cluster =
+            self.cluster_place(id).map_or(group, |place| number(place.position, self.shape.cluster));
+        let place = |wave| arrangement.place(id, cluster, group, wave, self.cu_mode);
+        (0..self.waves()).map(place).collect()
     }
 
     /// Number of work-items of a workgroup.
@@ -244,7 +281,7 @@ impl Dispatch<'_> {
     /// It is not.
     pub fn check_recorded(&self) -> Result<(), DispatchError> {
         match &self.recorded {
-            Some(recorded) if self.delayed.is_none() && !recorded.late().operations.is_empty() => {
+            Some(recorded) if self.delayed.is_none() && !recorded.late().is_immediate() => {
                 Err(DispatchError::RecordedDelays)
             }
             _ => Ok(()),

@@ -1,6 +1,7 @@
 //! Recorded schedules: which wave of which workgroup executed how many instructions, turn by turn. A run that follows
 //! one is the recorded run again, in every command that takes `--schedule`.
 
+use crate::caches::Arrangement;
 use crate::delayed::{DelayedMemory, Delays, NoCounters, OperationId};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -58,6 +59,15 @@ pub struct Late {
     pub actions: Vec<Action>,
     /// The seed of what registers, LDS and scratch hold at the start of a workgroup; zeros without.
     pub poison: Option<u64>,
+    /// How workgroups are spread over caches; without, caches are always coherent.
+    pub caches: Option<Arrangement>,
+}
+
+impl Late {
+    /// Returns whether memory operations take effect at once, everywhere.
+    pub fn is_immediate(&self) -> bool {
+        self.operations.is_empty() && self.caches.is_none()
+    }
 }
 
 /// A recorded schedule. After its last turn, the waves that have not ended take turns by index.
@@ -166,12 +176,12 @@ impl Recorded {
         self
     }
 
-    /// Returns the delayed memory that the schedule needs; `None` if no operation is delayed.
+    /// Returns the delayed memory that the schedule needs; `None` if no operation is delayed and caches are coherent.
     ///
     /// # Errors
     /// The architecture has no delayed memory.
     pub fn model(&self, program: &Program, wave_size: u32) -> Result<Option<DelayedMemory>, NoCounters> {
-        match self.late.operations.is_empty() {
+        match self.late.is_immediate() {
             true => Ok(None),
             false => DelayedMemory::new(program, wave_size, Delays::Demanded).map(Some),
         }
@@ -220,6 +230,9 @@ impl Recorded {
         let _ = writeln!(out, "groups {}", groups.join(" "));
         if let Some(seed) = self.late.poison {
             let _ = writeln!(out, "poison {seed}");
+        }
+        if let Some(arrangement) = self.late.caches {
+            let _ = writeln!(out, "caches {arrangement}");
         }
         let mut lines = 0;
         let mut line = |text: String, noted: Noted<'_>| {
@@ -312,6 +325,7 @@ impl Recorded {
                     late.poison =
                         Some(rest.parse().map_err(|_| wrong("the seed of garbage follows `poison`"))?);
                 }
+                "caches" => late.caches = Some(rest.parse().map_err(wrong)?),
                 "late" => {
                     let id = operation(rest).ok_or_else(|| wrong("it is `late WORKGROUP WAVE OPERATION`"))?;
                     late.operations.insert(id);
@@ -333,7 +347,7 @@ impl Recorded {
                 }
                 _ => {
                     return Err(wrong(
-                        "lines are version, kernel, groups, poison, late, turn, access, return and end",
+                        "lines are version, kernel, groups, poison, caches, late, turn, access, return and end",
                     ));
                 }
             }
@@ -394,7 +408,12 @@ mod tests {
         let id = |number| OperationId { group: 1, wave: 0, number };
         let actions = [(5, 2, Act::Access), (5, 2, Act::Return), (11, 7, Act::Access)];
         let actions = actions.map(|(time, number, act)| Action { time, operation: id(number), act });
-        let late = Late { operations: [id(2), id(7)].into(), actions: actions.to_vec(), poison: Some(3) };
+        let late = Late {
+            operations: [id(2), id(7)].into(),
+            actions: actions.to_vec(),
+            poison: Some(3),
+            caches: Some(Arrangement::TOGETHER),
+        };
         let schedule = Recorded::new(7, vec![0, 1], turns()).with_late(late);
         let text = schedule.text(|_| None);
         assert!(text.contains("turn 1 0 2\naccess 1 0 2\nreturn 1 0 2\nturn 1 0 5\n"), "{text}");

@@ -4,6 +4,7 @@ use super::{Event, IsLate, Machine, Polling, StepObserver, Thread};
 use crate::footprint::{Space, wave_hash};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use wavesim_engine::caches::Arrangement;
 use wavesim_engine::delayed::{Choices, Delays, OperationId, Outstanding};
 use wavesim_engine::sched::recorded::{Act, Action, Late, Recorded, Turn};
 use wavesim_machine::exec::issue::{self, Counters, Order};
@@ -36,6 +37,30 @@ impl Machine<'_> {
     /// Sets which operations are delayed from the next [`Machine::restart`] on; none without.
     pub fn set_late(&mut self, is_late: Option<IsLate>) {
         self.is_late = is_late;
+    }
+
+    /// Returns whether caches can make a difference.
+    pub fn has_caches(&self) -> bool {
+        self.dispatch.delayed.is_some_and(|model| self.has_delays() && model.uses_caches())
+    }
+
+    /// Returns the arrangements of caches in which a search through all executions looks: coherent caches, and two others
+    /// if caches matter to the kernel.
+    pub fn arrangements(&self) -> &'static [Option<Arrangement>] {
+        const ALL: &[Option<Arrangement>] = &[None, Some(Arrangement::TOGETHER), Some(Arrangement::APART)];
+        let all = self.has_caches() && self.dispatch.delayed.is_some_and(|model| model.needs_controls());
+        if all { ALL } else { &ALL[..1] }
+    }
+
+    /// Sets how workgroups are spread over caches from the next [`Machine::restart`] on; `None` for caches that are always
+    /// coherent.
+    pub fn set_caches(&mut self, arrangement: Option<Arrangement>) {
+        self.caches = arrangement.filter(|_| self.has_caches());
+    }
+
+    /// Returns how workgroups are spread over caches in this run.
+    pub fn caches(&self) -> Option<Arrangement> {
+        self.caches
     }
 
     /// Passes on which operations are delayed.
@@ -204,13 +229,14 @@ impl Machine<'_> {
         if act == Act::Return {
             event.footprint.add_object(Space::Registers(owner), u64::from(thread));
         }
+        let drops = self.note_caches(&mut event);
         event.footprint.finish();
         self.mark_dirty(&event.footprint);
         self.actions.push(Action { time: self.control.executed, operation: id, act });
         if let Err(fault) = result {
             return (event, Some(fault));
         }
-        self.wake(owner, &mut event);
+        self.wake(owner, drops, &mut event);
         let changes_wave = before.is_some() && before != hash(self);
         if changes_wave {
             event.awakened.push(owner);
@@ -247,7 +273,12 @@ impl Machine<'_> {
             .map(|action| Action { operation: renamed(action.operation), ..*action })
             .collect();
         let poison = self.dispatch.poison.map(|poison| poison.0);
-        Recorded::new(kernel, groups, turns).with_late(Late { operations, actions, poison })
+        Recorded::new(kernel, groups, turns).with_late(Late {
+            operations,
+            actions,
+            poison,
+            caches: self.caches,
+        })
     }
 }
 

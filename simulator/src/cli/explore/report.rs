@@ -17,6 +17,7 @@ use wavesim_explore::delay::{self, Delay};
 use wavesim_explore::machine::{Event, Machine};
 use wavesim_explore::minimise::{Found, follow, minimise};
 use wavesim_explore::pct;
+use wavesim_explore::stale;
 use wavesim_files as files;
 
 /// Runs of the minimisation, at most.
@@ -41,6 +42,8 @@ struct Shown {
     preempted: Vec<String>,
     /// The delayed operations.
     delays: Vec<Delay>,
+    /// Accesses that did not see the newest value.
+    stale: Vec<Delay>,
     /// Comments about them.
     operations: BTreeMap<OperationId, String>,
     /// Without garbage in registers, LDS and scratch, the outcome is as expected.
@@ -119,9 +122,11 @@ fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wron
     debug_assert_eq!(again.outcome, minimal.outcome);
     let recorded = machine.recorded(exploration.kernel);
     let delays = delay::describe(machine, &minimal);
+    let stale = stale::describe(machine, &minimal);
     let ids = recorded.late().operations.iter().copied();
     let operations = ids.zip(delays.iter().map(|delay| delay.operation.clone())).collect();
-    let in_order = minimal.preemptions == 0 && minimal.schedule.late.is_empty() && pairs.is_empty();
+    let in_order =
+        minimal.preemptions == 0 && minimal.schedule.late.is_empty() && pairs.is_empty() && stale.is_empty();
     let garbage = in_order && machine.has_delays();
     let difference = match &exploration.expected {
         Expected::Equal(first, tolerance) => first
@@ -145,6 +150,7 @@ fn explain(exploration: &Exploration<'_>, machine: &mut Machine<'_>, found: Wron
         preemptions: minimal.preemptions,
         preempted: preempted(machine, &minimal),
         delays,
+        stale,
         operations,
         garbage,
         found,
@@ -243,6 +249,12 @@ fn text(
                 writeln!(out, "    {line}")?;
             }
         }
+        for Delay { operation, why } in shown.stale.iter().take(SHOWN) {
+            writeln!(out, "  stale: {operation}")?;
+            for line in why {
+                writeln!(out, "    {line}")?;
+            }
+        }
         if shown.garbage {
             writeln!(out, "  registers, LDS and scratch hold garbage at first, and not zeros")?;
         }
@@ -272,8 +284,12 @@ fn text(
                 args.depth
             )?;
         }
-        Coverage::Complete { redundant } => {
+        Coverage::Complete { redundant, arrangements } => {
             let what = match args.preemptions {
+                None if args.delays.is_some() => {
+                    let delays = args.delays.unwrap_or_default().into();
+                    format!("{} with at most {}", count(done, "execution"), count(delays, "delay"))
+                }
                 None => count(done, "inequivalent execution"),
                 Some(n) => {
                     format!("{} with at most {}", count(done, "execution"), count(n.into(), "preemption"))
@@ -283,7 +299,12 @@ fn text(
                 1 => String::new(),
                 count => format!(" of part {}/{count}", args.shard.index),
             };
-            writeln!(out, "complete: {what}{part} ({} ended early)", count(*redundant, "redundant one"))?;
+            let caches = match arrangements {
+                1 => String::new(),
+                n => format!(" in {n} arrangements of caches"),
+            };
+            let redundant = count(*redundant, "redundant one");
+            writeln!(out, "complete: {what}{part}{caches} ({redundant} ended early)")?;
         }
         Coverage::Partial { redundant, reason } => {
             let (done, redundant) = (count(done, "execution"), count(*redundant, "redundant one"));
@@ -328,7 +349,9 @@ fn as_json(
     });
     match coverage {
         Coverage::Random { steps } => out["steps"] = json!(steps),
-        Coverage::Complete { redundant } => out["redundant"] = json!(redundant),
+        Coverage::Complete { redundant, arrangements } => {
+            (out["redundant"], out["arrangements"]) = (json!(redundant), json!(arrangements));
+        }
         Coverage::Partial { redundant, reason } => {
             (out["redundant"], out["reason"]) = (json!(redundant), json!(reason));
         }
@@ -340,6 +363,8 @@ fn as_json(
             "preemptions": shown.preemptions,
             "preempted": shown.preempted,
             "delays": shown.delays.iter().map(|delay| json!({ "operation": delay.operation, "why": delay.why }))
+                .collect::<Vec<_>>(),
+            "stale": shown.stale.iter().map(|stale| json!({ "operation": stale.operation, "why": stale.why }))
                 .collect::<Vec<_>>(),
             "garbage": shown.garbage,
             "causes": shown.causes,

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use wavesim_explore::choice::{Follow, Schedule, run};
-use wavesim_explore::dpor::{Bounds, Counts, Search, parts};
+use wavesim_explore::dpor::{Bounds, Counts, Search, late_sets, parts};
 use wavesim_explore::machine::Machine;
 use wavesim_explore::outcome::Outcome;
 use wavesim_explore::state::{Part, State};
@@ -16,13 +16,15 @@ use wavesim_files as files;
 const SAVE: Duration = Duration::from_secs(10);
 /// Parts for each thread of each shard, so that none is idle for long.
 const PARTS: usize = 8;
+/// Sets of delayed operations, at most.
+const MOST_SETS: usize = 1 << 16;
 /// Bytes of choices and clocks of a search.
 const MOST_BYTES: usize = 1 << 30;
 
 /// Runs all executions of the shard.
 pub fn explore(exploration: &mut Exploration<'_>) -> anyhow::Result<Coverage> {
     let args = exploration.args;
-    let (mut bounds, mut all) = with_machine(args, |machine| {
+    let (mut bounds, mut all, arrangements) = with_machine(args, |machine| {
         if machine.is_clustered() {
             bail!("--systematic does not know clusters of workgroups; use --random");
         }
@@ -33,10 +35,34 @@ pub fn explore(exploration: &mut Exploration<'_>) -> anyhow::Result<Coverage> {
         }
         let mut chooser = Follow::new(&[]);
         let steps = step_limit(run(machine, &mut chooser, step_limit(0)).steps);
-        let bounds = Bounds { preemptions: args.preemptions, steps };
+        let bounds = Bounds { preemptions: args.preemptions, steps, caches: None, late: None };
         let workers = args.threads as usize * args.shard.count as usize;
         let wanted = if workers == 1 { 1 } else { PARTS * workers };
-        Ok((bounds, parts(machine, bounds, wanted)))
+        let arrangements = match args.preemptions {
+            None => machine.arrangements(),
+            Some(_) => &[None],
+        };
+        let mut all: Vec<Part> = Vec::new();
+        if let Some(most) = args.delays.filter(|_| machine.has_delays()) {
+            let Some(sets) = late_sets(machine, most as usize, steps, MOST_SETS) else {
+                bail!(
+                    "there are more than {MOST_SETS} sets of {most} delayed operations; use a lower --delays"
+                );
+            };
+            let part =
+                |late, caches: &Option<_>| Part { late: Some(late), caches: *caches, ..Part::default() };
+            all.extend(sets.iter().flat_map(|late| arrangements.iter().map(|caches| part(*late, caches))));
+            return Ok((bounds, all, arrangements.len()));
+        }
+        for caches in arrangements {
+            let choices = parts(machine, Bounds { caches: *caches, ..bounds }, wanted);
+            all.extend(choices.into_iter().map(|choices| Part {
+                caches: *caches,
+                choices,
+                ..Part::default()
+            }));
+        }
+        Ok((bounds, all, arrangements.len()))
     })?;
     exploration.limit = bounds.steps;
     bounds.steps = bounds.steps.saturating_mul(2);
@@ -45,9 +71,13 @@ pub fn explore(exploration: &mut Exploration<'_>) -> anyhow::Result<Coverage> {
         number += 1;
         args.shard.has(number - 1)
     });
-    let mut list: Vec<Part> = all.into_iter().map(|choices| Part { choices, ..Part::default() }).collect();
+    let mut list = all;
     if let Some(State::Systematic(saved)) = load_state(exploration)? {
-        let same = saved.len() == list.len() && saved.iter().zip(&list).all(|(a, b)| a.choices == b.choices);
+        let same = saved.len() == list.len()
+            && saved
+                .iter()
+                .zip(&list)
+                .all(|(a, b)| (a.late, a.caches, &a.choices) == (b.late, b.caches, &b.choices));
         if !same {
             bail!("the saved state has other parts: use the same --threads and --shard, or remove the file");
         }
@@ -64,7 +94,7 @@ pub fn explore(exploration: &mut Exploration<'_>) -> anyhow::Result<Coverage> {
     let sum = |of: fn(&Counts) -> u64| list.iter().map(|part| of(&part.counts)).sum::<u64>();
     let (redundant, cut) = (sum(|counts| counts.redundant), sum(|counts| counts.cut));
     let reason = match (list.iter().all(|part| part.complete), cut) {
-        (true, 0) => return Ok(Coverage::Complete { redundant }),
+        (true, 0) => return Ok(Coverage::Complete { redundant, arrangements }),
         (true, _) => format!("{cut} executions did not end after {} steps", bounds.steps),
         (false, _) if exploration.is_interrupted() => "interrupted".to_string(),
         (false, _) => "ended at the first one that is not as expected".to_string(),
@@ -91,6 +121,7 @@ impl Parts {
             if part.complete {
                 continue;
             }
+            let bounds = Bounds { caches: part.caches, late: part.late, ..bounds };
             // Executions of earlier parts come first.
             let number = (index as u64) << 40;
             if exploration.is_needless(number) {
@@ -155,7 +186,10 @@ impl Parts {
 fn key(exploration: &Exploration<'_>) -> String {
     let args = exploration.args;
     let how = match args.systematic {
-        true => format!("systematic, preemptions {:?}, steps {}", args.preemptions, exploration.limit),
+        true => format!(
+            "systematic, preemptions {:?}, delays {:?}, steps {}",
+            args.preemptions, args.delays, exploration.limit
+        ),
         false => format!("random, depth {}, first seed {}", args.depth, args.first_seed),
     };
     format!("{:016x}, {how}, shard {}/{}", exploration.kernel, args.shard.index, args.shard.count)

@@ -27,7 +27,7 @@ impl<'a> RunningGroup<'a> {
 
     /// Returns what the run of a wave with delayed memory needs; `None` with immediate memory.
     fn split_delayed(&mut self) -> Option<delayed::Group<'_>> {
-        let delayed::State { queues, shadow, choices } = self.delayed.as_mut()?;
+        let delayed::State { queues, shadow, choices, placements } = self.delayed.as_mut()?;
         Some(delayed::Group {
             program: self.dispatch.program,
             model: self.dispatch.delayed?,
@@ -38,6 +38,8 @@ impl<'a> RunningGroup<'a> {
             shared: &mut self.shared,
             index: self.index,
             choices: choices.as_ref(),
+            caches: &self.dispatch.caches,
+            placements,
             lds: &mut self.lds,
             scratch: &mut self.scratch,
             wave_scratch: wave_scratch(self.dispatch),
