@@ -24,6 +24,8 @@ pub enum End {
     /// One or the other, as the bits of the result decide, differently for each number: errors that cancel each other
     /// at one end do not do so here.
     Mixed(u32),
+    /// No error: waves and workgroups run in another order, in which atomics add floats.
+    Order(u32),
 }
 
 impl End {
@@ -37,6 +39,7 @@ impl std::fmt::Display for End {
             End::Low => f.write_str("low"),
             End::High => f.write_str("high"),
             End::Mixed(n) => write!(f, "mixed {n}"),
+            End::Order(n) => write!(f, "order {n}"),
         }
     }
 }
@@ -88,6 +91,12 @@ pub fn perturb(program: &Program, end: End, assumed: Option<u64>) -> Perturbed {
     out
 }
 
+/// Returns whether the result of an instruction of the program depends on the order in which waves add floats to memory.
+pub fn depends_on_order(program: &Program) -> bool {
+    let sites = sites::of(program);
+    sites.iter().any(|site| site.halves.iter().flatten().any(|half| half.exactness.order_dependent))
+}
+
 /// Shifts the results of approximated functions.
 struct Shift {
     ulp: u64,
@@ -127,6 +136,7 @@ impl Shift {
         let bits = || of(bits_ty, ExprKind::Bits(Box::new(exact.clone())));
         let moved = |op| binary(op, bits(), number(u128::from(self.ulp)));
         let moved = match self.end {
+            End::Order(_) => return exact.clone(),
             End::Low => moved(BinOp::Sub),
             End::High => moved(BinOp::Add),
             End::Mixed(seed) => {
@@ -182,8 +192,10 @@ pub struct Differences {
     pub control: Option<(usize, End, u64, u64)>,
     /// Runs that ended with a fault.
     pub faults: Vec<(End, Box<Fault>)>,
-    /// Number of runs.
+    /// Number of runs with shifted approximations.
     pub runs: usize,
+    /// Number of runs in other orders.
+    pub orders: usize,
 }
 
 struct Counts(Vec<u64>);
@@ -208,7 +220,10 @@ impl Differences {
     ) -> Result<(), wavesim_machine::memory::MemError> {
         let mut counts = Counts(vec![0; prepared.program.insts.len()]);
         let (_, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut counts);
-        self.runs += 1;
+        match end {
+            End::Order(_) => self.orders += 1,
+            End::Low | End::High | End::Mixed(_) => self.runs += 1,
+        }
         if let Err(fault) = result {
             self.faults.push((end, fault));
             return Ok(());

@@ -286,11 +286,17 @@ impl Report {
 
     fn perturbed_text(&self, differences: &Differences, left: &[Place]) -> String {
         let mut out = String::new();
-        if differences.runs == 0 {
+        let (runs, orders) = (differences.runs, differences.orders);
+        if runs + orders == 0 {
             out += "perturbed: nothing, as no operation has a documented error\n";
         } else {
-            let runs = differences.runs;
-            let _ = writeln!(out, "perturbed: {runs} runs with approximations at the ends of their error");
+            if runs > 0 {
+                let _ =
+                    writeln!(out, "perturbed: {runs} runs with approximations at the ends of their error");
+            }
+            if orders > 0 {
+                let _ = writeln!(out, "perturbed: {orders} runs in which atomics add floats in other orders");
+            }
             if differences.outputs.is_empty() && differences.faults.is_empty() {
                 out += "  the outputs are equal in all of them\n";
             }
@@ -406,6 +412,7 @@ impl Report {
         });
         json!({
             "runs": differences.runs,
+            "orders": differences.orders,
             "outputs": differences.outputs.iter().map(output).collect::<Vec<_>>(),
             "control": control,
             "faults": differences.faults.iter()

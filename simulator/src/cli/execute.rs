@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wavesim_array::{Array, json, npy, picture, show};
 use wavesim_coverage::Coverage;
-use wavesim_engine::sched::dispatch::RunStats;
+use wavesim_engine::sched::dispatch::{GroupOrder, RunStats, Schedule};
 use wavesim_fidelity::Report;
-use wavesim_fidelity::perturb::{Baseline, Differences, End, perturb};
+use wavesim_fidelity::perturb::{Baseline, Differences, End, depends_on_order, perturb};
 use wavesim_files::Files;
 use wavesim_inspect::check::fault_json;
 use wavesim_inspect::sharing::{Threads, sharing};
@@ -25,6 +25,9 @@ use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::overrides::{OverrideError, Overrides};
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_services::launch::Services;
+
+/// Runs with `--perturb` in other orders of waves and workgroups, if the order of float sums is open.
+const ORDERS: u32 = 4;
 
 /// How a kernel is executed, and what is done with its outputs
 #[derive(Debug, Clone, clap::Args)]
@@ -209,7 +212,21 @@ impl Execution {
             let outputs = prepared.outputs()?.into_iter().map(|(name, array)| (name.to_string(), array));
             let baseline = Baseline { outputs: outputs.collect(), counts };
             let mut differences = Differences::default();
-            // All from the kernel's own semantics, before these are replaced.
+            // With the kernel's own semantics, before these are replaced.
+            let dispatch = prepared.dispatch(self.max_instructions);
+            let waves = dispatch.workgroups().saturating_mul(dispatch.waves().into());
+            drop(dispatch);
+            let orders = if waves > 1 && depends_on_order(&prepared.program) { ORDERS } else { 0 };
+            for number in 1..=orders {
+                prepared.memory.restore(before);
+                let mut dispatch = prepared.dispatch(self.max_instructions);
+                self.schedule.apply(prepared, &mut dispatch)?;
+                self.memory.apply(&mut dispatch, None);
+                dispatch.schedule = Schedule::Fine(number.into());
+                dispatch.order = GroupOrder::Random(number.into());
+                differences.add(End::Order(number), prepared, &dispatch, &baseline)?;
+            }
+            // All from the kernel's own semantics, too.
             let perturbed =
                 End::ALL.map(|end| (end, perturb(&prepared.program, end, self.observe.assume_ulp)));
             let left = perturbed[0].1.left.clone();
