@@ -322,6 +322,56 @@ struct wavesim_argument {
   char name[64];
 };
 
+/**
+ * How a launch is explored, and what was found. Initialise it with `wavesim_exploration_init`.
+ */
+struct wavesim_exploration {
+  /**
+   * `sizeof(struct wavesim_exploration)`.
+   */
+  uint32_t struct_size;
+  /**
+   * Orderings that a bug needs, for which schedules are made: from 1 to 64.
+   */
+  uint32_t depth;
+  /**
+   * Number of random schedules.
+   */
+  uint64_t schedules;
+  /**
+   * The first seed of schedules.
+   */
+  uint64_t first_seed;
+  /**
+   * Relative difference of floats that counts as equal: from 0 to 1.
+   */
+  double tolerance;
+  /**
+   * Not 0: memory operations are delayed, and caches hold stale lines, in every second schedule.
+   */
+  uint32_t delays;
+  /**
+   * Not 0: the exploration goes on after the first schedule whose results differ.
+   */
+  uint32_t all;
+  /**
+   * Written: number of schedules that have run.
+   */
+  uint64_t run;
+  /**
+   * Written: number of different outcomes.
+   */
+  uint64_t outcomes;
+  /**
+   * Written: the number of the first schedule whose results differ, from 1; 0 if none do.
+   */
+  uint64_t found;
+  /**
+   * Written: the least probability that a bug of this depth would have been found.
+   */
+  double probability;
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -508,6 +558,29 @@ wavesim_status wavesim_module_argument(wavesim_module module,
 wavesim_status wavesim_module_launch(wavesim_module module,
                                      const struct wavesim_object_launch *launch,
                                      struct wavesim_outcome *outcome);
+
+/**
+ * Sets defaults: 1000 schedules of depth 3 with delays, a tolerance of 1e-5, up to the first difference.
+ *
+ * # Safety
+ * On hosts other than Linux, the pointer must be valid.
+ */
+wavesim_status wavesim_exploration_init(struct wavesim_exploration *exploration);
+
+/**
+ * Runs a kernel of a module in random orders of its waves, with delays of its memory operations, on copies of the memory
+ * that it can write, which is afterwards as before. The fields `object`, `object_bytes` and `threads` of the launch are
+ * ignored. What differs, and why, is written to `difference` as a NUL-terminated string, truncated to
+ * `difference_bytes`; `difference` may be null.
+ *
+ * # Safety
+ * See `wavesim_device_launch`.
+ */
+wavesim_status wavesim_module_explore(wavesim_module module,
+                                      const struct wavesim_object_launch *launch,
+                                      struct wavesim_exploration *exploration,
+                                      char *difference,
+                                      uint64_t difference_bytes);
 
 /**
  * Runs raw RDNA 3 machine code in wave32, in the address space of this process. s[0:1] holds `args_ptr`.

@@ -20,7 +20,7 @@ pub enum Error {
     /// The `struct_size` of `what` is wrong: the structure is of another version, or was not initialised.
     #[error(
         "{what}.struct_size is {given}, not {expected}: it must be that of the header, of the same version as the library{init}",
-        init = if matches!(*what, "launch" | "object_launch") { format!("; wavesim_{what}_init sets it") } else { String::new() }
+        init = if matches!(*what, "launch" | "object_launch" | "exploration") { format!("; wavesim_{what}_init sets it") } else { String::new() }
     )]
     StructSize { what: &'static str, given: u32, expected: u32 },
     /// The handle is not that of a device, or the device was destroyed.

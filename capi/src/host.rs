@@ -59,6 +59,11 @@ unsafe impl Sized32 for crate::wavesim_object_launch {
     const NAME: &'static str = "object_launch";
 }
 
+// SAFETY: the `repr(C)` structure has only numbers, and `struct_size` is the first field.
+unsafe impl Sized32 for crate::wavesim_exploration {
+    const NAME: &'static str = "exploration";
+}
+
 // SAFETY: the `repr(C)` structure has only integers, and `struct_size` is the first field.
 unsafe impl Sized32 for crate::wavesim_kernel {
     const NAME: &'static str = "kernel";

@@ -360,6 +360,53 @@ pub unsafe extern "C" fn wavesim_module_launch(
     })
 }
 
+/// Sets defaults: 1000 schedules of depth 3 with delays, a tolerance of 1e-5, up to the first difference.
+///
+/// # Safety
+/// On hosts other than Linux, the pointer must be valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wavesim_exploration_init(exploration: *mut wavesim_exploration) -> wavesim_status {
+    // SAFETY: the caller guarantees it.
+    guard(|| unsafe { host::write("exploration", exploration, wavesim_exploration::default()) })
+}
+
+/// Runs a kernel of a module in random orders of its waves, with delays of its memory operations, on copies of the memory
+/// that it can write, which is afterwards as before. The fields `object`, `object_bytes` and `threads` of the launch are
+/// ignored. What differs, and why, is written to `difference` as a NUL-terminated string, truncated to
+/// `difference_bytes`; `difference` may be null.
+///
+/// # Safety
+/// See `wavesim_device_launch`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wavesim_module_explore(
+    module: wavesim_module,
+    launch: *const wavesim_object_launch,
+    exploration: *mut wavesim_exploration,
+    difference: *mut c_char,
+    difference_bytes: u64,
+) -> wavesim_status {
+    guard(|| {
+        let memory = AddressSpace::now()?;
+        // SAFETY: the caller guarantees it.
+        let given: wavesim_object_launch = unsafe { memory.sized("launch", launch)? };
+        // SAFETY: as above.
+        let mut explored: wavesim_exploration =
+            unsafe { memory.sized("exploration", exploration.cast_const())? };
+        // SAFETY: as above.
+        let launch = unsafe { object::ObjectLaunch::without_object(&memory, &given)? };
+        let text =
+            device::with_module(module, |module| Ok(object::explore_of(module, &launch, &mut explored)))??;
+        // SAFETY: as above.
+        unsafe {
+            host::write("exploration", exploration, explored)?;
+            match difference.is_null() {
+                true => Ok(()),
+                false => host::write_text("difference", difference, difference_bytes, &text),
+            }
+        }
+    })
+}
+
 /// Runs raw RDNA 3 machine code in wave32, in the address space of this process. s[0:1] holds `args_ptr`.
 /// Workgroup ids are in s15 (one-dimensional grids), s14 and s15 (two dimensions) or s13 to s15 (three). v0
 /// holds packed work-item ids. A workgroup has 64 KiB of LDS. Returns 0 or a wavesim_status; an access

@@ -3,10 +3,12 @@
 use crate::device;
 use crate::error::Error;
 use crate::host::AddressSpace;
-use crate::{wavesim_argument, wavesim_kernel, wavesim_module, wavesim_object_launch};
+use crate::{wavesim_argument, wavesim_exploration, wavesim_kernel, wavesim_module, wavesim_object_launch};
 use std::ffi::c_char;
 use wavesim::loader::code_object::Arg;
-use wavesim_runtime::{self as runtime, Device, Kernel, Launch, MAX_INSTRUCTIONS, Module, Outcome};
+use wavesim_runtime::{
+    self as runtime, Device, ExploreOptions, Kernel, Launch, MAX_INSTRUCTIONS, Module, Outcome,
+};
 
 impl Default for wavesim_object_launch {
     fn default() -> wavesim_object_launch {
@@ -143,6 +145,55 @@ pub fn launch(device: &Device, launch: &ObjectLaunch) -> Result<Outcome, runtime
 
 /// Runs a kernel of a module.
 pub fn launch_of(module: &Module, launch: &ObjectLaunch) -> Result<Outcome, runtime::Error> {
+    let (kernel, shape) = shape_of(module, launch)?;
+    kernel.launch(&shape, &launch.kernarg)
+}
+
+/// Explores a launch of a kernel of a module. Writes what was found to `given`; returns what differs.
+pub fn explore_of(
+    module: &Module,
+    launch: &ObjectLaunch,
+    given: &mut wavesim_exploration,
+) -> Result<String, runtime::Error> {
+    let (kernel, shape) = shape_of(module, launch)?;
+    let options = ExploreOptions {
+        schedules: given.schedules,
+        depth: given.depth,
+        first_seed: given.first_seed,
+        tolerance: given.tolerance,
+        delays: given.delays != 0,
+        all: given.all != 0,
+    };
+    let explored = kernel.explore(&shape, &launch.kernarg, &options)?;
+    given.found = explored.found.unwrap_or(0);
+    given.run = explored.schedules;
+    given.outcomes = explored.outcomes.len() as u64;
+    given.probability = explored.bound(&options);
+    Ok(explored.difference)
+}
+
+impl Default for wavesim_exploration {
+    fn default() -> wavesim_exploration {
+        let ExploreOptions { schedules, depth, first_seed, tolerance, delays, all } =
+            ExploreOptions::default();
+        wavesim_exploration {
+            struct_size: size_of::<wavesim_exploration>() as u32,
+            depth,
+            schedules,
+            first_seed,
+            tolerance,
+            delays: delays.into(),
+            all: all.into(),
+            run: 0,
+            outcomes: 0,
+            found: 0,
+            probability: 0.0,
+        }
+    }
+}
+
+/// Returns the kernel of a launch, and its shape.
+fn shape_of(module: &Module, launch: &ObjectLaunch) -> Result<(Kernel, Launch), runtime::Error> {
     let kernel = match &launch.kernel {
         Some(name) => module.kernel(name)?,
         None => module.only_kernel()?,
@@ -154,5 +205,5 @@ pub fn launch_of(module: &Module, launch: &ObjectLaunch) -> Result<Outcome, runt
         threads: device::threads(given.threads),
         ..Launch::new(given.grid, given.block)
     };
-    kernel.launch(&shape, &launch.kernarg)
+    Ok((kernel, shape))
 }

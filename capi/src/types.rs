@@ -98,6 +98,34 @@ pub struct wavesim_object_launch {
     pub reserved: u32,
 }
 
+/// How a launch is explored, and what was found. Initialise it with `wavesim_exploration_init`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct wavesim_exploration {
+    /// `sizeof(struct wavesim_exploration)`.
+    pub struct_size: u32,
+    /// Orderings that a bug needs, for which schedules are made: from 1 to 64.
+    pub depth: u32,
+    /// Number of random schedules.
+    pub schedules: u64,
+    /// The first seed of schedules.
+    pub first_seed: u64,
+    /// Relative difference of floats that counts as equal: from 0 to 1.
+    pub tolerance: f64,
+    /// Not 0: memory operations are delayed, and caches hold stale lines, in every second schedule.
+    pub delays: u32,
+    /// Not 0: the exploration goes on after the first schedule whose results differ.
+    pub all: u32,
+    /// Written: number of schedules that have run.
+    pub run: u64,
+    /// Written: number of different outcomes.
+    pub outcomes: u64,
+    /// Written: the number of the first schedule whose results differ, from 1; 0 if none do.
+    pub found: u64,
+    /// Written: the least probability that a bug of this depth would have been found.
+    pub probability: f64,
+}
+
 /// The outcome of a launch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

@@ -398,6 +398,71 @@ fn unmapping_and_destroying_wait_for_launches_of_modules() {
     assert_eq!(wavesim_module_unload(module), WAVESIM_OK);
 }
 
+/// Workgroups that count without atomics lose updates in some orders. The memory is as before.
+#[test]
+fn modules_are_explored() {
+    let device = device(c"gfx1100");
+    let mut module = 0;
+    assert_eq!(load(device, &mut module), WAVESIM_OK, "{}", last());
+    let mut out = [7u32];
+    assert_eq!(map(device, &mut out, true), WAVESIM_OK);
+    let arguments = [out.as_ptr() as u64];
+    let launch = |workgroups| wavesim_object_launch {
+        kernel: c"count".as_ptr(),
+        kernarg: arguments.as_ptr().cast(),
+        kernarg_bytes: 8,
+        grid: [workgroups, 1, 1],
+        ..Default::default()
+    };
+    let mut exploration = wavesim_exploration::default();
+    // SAFETY: the pointer is valid.
+    assert_eq!(unsafe { wavesim_exploration_init(&mut exploration) }, WAVESIM_OK);
+    assert_eq!((exploration.depth, exploration.schedules, exploration.all), (3, 1000, 0));
+    (exploration.schedules, exploration.all) = (100, 1);
+    let mut text = [0 as c_char; 400];
+    let mut explore = |workgroups, given: &wavesim_exploration| {
+        let mut exploration = *given;
+        // SAFETY: all pointers are valid.
+        let status = unsafe {
+            wavesim_module_explore(
+                module,
+                &launch(workgroups),
+                &mut exploration,
+                text.as_mut_ptr(),
+                text.len() as u64,
+            )
+        };
+        // SAFETY: the library has written a string, or nothing.
+        (status, exploration, unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
+    };
+    let (status, one, difference) = explore(1, &exploration);
+    assert_eq!((status, &*difference), (WAVESIM_OK, ""), "{}", last());
+    assert_eq!((one.run, one.outcomes, one.found), (100, 1, 0));
+    assert!(one.probability > 0.0);
+    let (status, two, difference) = explore(2, &exploration);
+    assert_eq!(status, WAVESIM_OK, "{}", last());
+    assert!(two.found > 0 && two.outcomes > 1 && two.run == 100, "{two:?}");
+    assert!(difference.contains("differ"), "{difference}");
+    // SAFETY: `out` is valid.
+    assert_eq!(unsafe { out.as_ptr().read_volatile() }, 7);
+    exploration.depth = 0;
+    assert_eq!(explore(1, &exploration).0, WAVESIM_BAD_ARGUMENT);
+    assert_eq!(last(), "the depth is from 1 to 64, and not 0");
+    exploration.struct_size = 0;
+    assert_eq!(explore(1, &exploration).0, WAVESIM_BAD_ARGUMENT);
+    assert!(last().contains("wavesim_exploration_init sets it"), "{}", last());
+    // SAFETY: the library rejects null pointers, and `difference` may be null.
+    unsafe {
+        let null_exploration = wavesim_module_explore(module, &launch(1), null_mut(), null_mut(), 0);
+        assert_eq!(null_exploration, WAVESIM_BAD_ARGUMENT);
+        let mut exploration = wavesim_exploration { schedules: 1, ..Default::default() };
+        let explored = wavesim_module_explore(module, &launch(1), &mut exploration, null_mut(), 0);
+        assert_eq!(explored, WAVESIM_OK, "{}", last());
+    }
+    assert_eq!(wavesim_module_unload(module), WAVESIM_OK);
+    assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
+}
+
 /// `counter` is 41 when a module is loaded, and each launch adds 1 to it.
 #[test]
 fn variables_of_modules_persist() {

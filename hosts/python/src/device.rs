@@ -2,7 +2,7 @@
 
 use crate::error::{convert, error};
 use crate::interrupt::interruptible;
-use crate::outcome::Outcome;
+use crate::outcome::{Exploration, Outcome};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
@@ -12,9 +12,9 @@ use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::ArgumentValue;
 use wavesim::sharing::MAX_THREADS;
 use wavesim_runtime::hostcall::Stream;
-use wavesim_runtime::parse_checks;
 use wavesim_runtime::raw::RawLaunch;
 use wavesim_runtime::{self as runtime, Bounds, HostMemory, Launch, Settings, Target};
+use wavesim_runtime::{ExploreOptions, parse_checks};
 
 /// A range of host memory in Python: address, size in bytes, whether it is writable, name.
 type Range = (u64, u64, bool, String);
@@ -380,6 +380,38 @@ impl Kernel {
         };
         let result = interruptible(py, |_| self.0.launch(&launch, &kernarg))?;
         convert_result(py, result)
+    }
+
+    /// Runs the kernel in random orders of its waves, on copies of its memory.
+    #[pyo3(signature = (grid, block, kernarg, memory, lds, cluster, max_instructions, schedules, depth, first_seed, tolerance, delays, all))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn explore(
+        &self,
+        py: Python<'_>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        kernarg: Vec<u8>,
+        memory: Vec<Range>,
+        lds: u32,
+        cluster: Option<[u32; 3]>,
+        max_instructions: Option<u64>,
+        schedules: u64,
+        depth: u32,
+        first_seed: u64,
+        tolerance: f64,
+        delays: bool,
+        all: bool,
+    ) -> PyResult<Exploration> {
+        let launch = Launch {
+            dynamic_lds: lds,
+            cluster,
+            memory: memory.into_iter().map(self::memory).collect::<PyResult<_>>()?,
+            max_instructions,
+            ..Launch::new(grid, block)
+        };
+        let options = ExploreOptions { schedules, depth, first_seed, tolerance, delays, all };
+        let explored = interruptible(py, |_| self.0.explore(&launch, &kernarg, &options))?;
+        Ok(Exploration::new(explored.map_err(|e| convert(py, e))?, &options))
     }
 
     fn __repr__(&self) -> String {

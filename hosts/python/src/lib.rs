@@ -26,9 +26,9 @@ mod _native {
     #[pymodule_export]
     use super::error::{Error, Fault};
     #[pymodule_export]
-    use super::outcome::{Finding, Outcome};
+    use super::outcome::{Exploration, Finding, Outcome};
     #[pymodule_export]
-    use super::text::{assemble, disassemble, observe_text, run_text};
+    use super::text::{assemble, disassemble, explore_text, observe_text, run_text};
     use super::*;
 
     #[pymodule_init]

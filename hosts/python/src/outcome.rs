@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use wavesim::check;
 use wavesim::sched::dispatch::RunStats;
+use wavesim_runtime::{ExploreOptions, Explored};
 
 /// An error found by a check. `str()` returns the report.
 ///
@@ -102,6 +103,48 @@ impl Finding {
     fn __repr__(&self) -> String {
         let line = self.line.map_or_else(|| format!("pc=0x{:x}", self.pc), |line| format!("line={line}"));
         format!("<Finding {} {line}: {}>", self.check, self.message)
+    }
+}
+
+/// Result of an exploration.
+#[pyclass(frozen, get_all, module = "wavesim")]
+pub struct Exploration {
+    /// Number of schedules that have run.
+    schedules: u64,
+    /// Each outcome, in one line, with the number of schedules that had it; that of the first run comes first.
+    outcomes: Vec<(String, u64)>,
+    /// The number of the first schedule whose results differ, from 1; `None` if none do.
+    found: Option<u64>,
+    /// What differs in it, and why; empty if nothing does.
+    difference: String,
+    /// The least probability that a bug of the depth would have been found.
+    probability: f64,
+    /// Steps of the first run.
+    steps: u64,
+    /// Waves of the launch.
+    waves: u32,
+}
+
+impl Exploration {
+    pub fn new(explored: Explored, options: &ExploreOptions) -> Exploration {
+        let probability = explored.bound(options);
+        let Explored { schedules, steps, waves, outcomes, found, difference, .. } = explored;
+        Exploration { schedules, outcomes, found, difference, probability, steps, waves }
+    }
+}
+
+#[pymethods]
+impl Exploration {
+    /// Whether every schedule has the results of the first run.
+    fn __bool__(&self) -> bool {
+        self.found.is_none()
+    }
+
+    fn __repr__(&self) -> String {
+        match self.found {
+            None => format!("<Exploration: {} schedules, no difference>", self.schedules),
+            Some(number) => format!("<Exploration: schedule {number} differs>"),
+        }
     }
 }
 

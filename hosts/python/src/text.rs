@@ -2,7 +2,7 @@
 
 use crate::error::{error, raise};
 use crate::interrupt::interruptible;
-use crate::outcome::Outcome;
+use crate::outcome::{Exploration, Outcome};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
@@ -22,7 +22,9 @@ use wavesim::sched::dispatch;
 use wavesim::sharing::{MAX_THREADS, Threads};
 use wavesim::trace::activity::Activity;
 use wavesim::trace::stats::Stats;
-use wavesim_runtime::{CodeCache, Engine, Observation, RunOptions, Settings, Target, parse_checks};
+use wavesim_runtime::{
+    CodeCache, Engine, ExploreOptions, Observation, RunOptions, Settings, Target, parse_checks,
+};
 
 /// An output: name, type, shape, contents.
 type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
@@ -186,6 +188,34 @@ pub fn observe_text(
     let page = json!({"schema": "wavesim-report-1", "label": "wavesim.observe", "inputs": [part]});
     let html = wavesim_html::run_page(name, &page);
     Ok((page["inputs"][0].to_string(), html))
+}
+
+/// Runs a text kernel in random orders of its waves.
+#[pyfunction]
+#[pyo3(signature = (text, name, target, wave, seed, inputs, max_instructions, schedules, depth, first_seed, tolerance, delays, all))]
+#[expect(clippy::too_many_arguments, reason = "the package passes them by keyword")]
+pub fn explore_text(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    target: Option<&str>,
+    wave: Option<u32>,
+    seed: u64,
+    inputs: Inputs,
+    max_instructions: u64,
+    schedules: u64,
+    depth: u32,
+    first_seed: u64,
+    tolerance: f64,
+    delays: bool,
+    all: bool,
+) -> PyResult<Exploration> {
+    let prepared = prepare(text, name, target, wave, seed, &inputs, 0)?;
+    let options = ExploreOptions { schedules, depth, first_seed, tolerance, delays, all };
+    let explore = |cancel: &AtomicBool| {
+        wavesim_runtime::explore::explore(&prepared, &options, max_instructions, Some(cancel), &[])
+    };
+    Ok(Exploration::new(interruptible(py, explore)?.map_err(error)?, &options))
 }
 
 /// Assembles text to a code object if it has kernels, otherwise to machine code.

@@ -27,6 +27,16 @@ def test_kernels_work_on_arrays_in_place(scale):
     assert outcome.waves == 2 and outcome.instructions == 26 and not outcome.findings
 
 
+def test_schedules_are_explored_on_copies(scale):
+    x, y = np.arange(50, dtype=np.float32), np.full(50, 7, np.float32)
+    explored = scale[2, 32].explore(x, y, 2.5, 50, schedules=20)
+    assert explored, explored.difference
+    assert explored.schedules == 20 and len(explored.outcomes) == 1 and explored.waves == 2
+    assert (y == 7).all()
+    with pytest.raises(wavesim.Error, match="the tolerance is from 0 to 1"):
+        scale[2, 32].explore(x, y, 2.5, 50, tolerance=2)
+
+
 def test_anything_with_a_buffer_is_an_array(scale):
     x, y = array.array("f", range(50)), bytearray(200)
     scale[2, 32](x, memoryview(y), np.float32(0.5), np.int32(50))

@@ -42,6 +42,36 @@ def test_run_gives_outputs_as_arrays():
     assert wavesim.run(EXAMPLES / "collatz.rdna").outputs
 
 
+RACE = """\
+---
+out_y: u32[2]
+local = 64, 1, 1
+global = 1, 1, 1
+wave = 32
+---
+  s_load_b64 s[6:7], s[3:4], 0
+  v_mov_b32 v1, 0
+  v_readfirstlane_b32 s5, v0
+  v_mov_b32 v2, s5
+  s_waitcnt lgkmcnt(0)
+  global_store_b32 v1, v2, s[6:7]
+  s_endpgm
+"""
+
+
+def test_schedules_are_explored():
+    explored = wavesim.explore(RACE, schedules=50, all=True)
+    assert not explored and explored.found and explored.schedules == 50 and explored.waves == 2
+    assert "[0]: 32 in the first run, 0 in this schedule" in explored.difference
+    assert [line for line, _ in explored.outcomes] == ["out_y=[32, 0]", "out_y=[0, 0]"]
+    assert sum(count for _, count in explored.outcomes) == 50
+    same = wavesim.explore(RACE.replace("v_mov_b32 v2, s5", "v_mov_b32 v2, 7"), schedules=50)
+    assert same and same.found is None and same.difference == "" and 0 < same.probability <= 1
+    assert "no difference" in repr(same)
+    with pytest.raises(wavesim.Error, match="the depth is from 1 to 64, and not 99"):
+        wavesim.explore(RACE, depth=99)
+
+
 def test_errors_are_those_of_the_command():
     with pytest.raises(wavesim.Error, match="v_add_f33"):
         wavesim.run(ADD_ONE.replace("v_add_f32", "v_add_f33"))

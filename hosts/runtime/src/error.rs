@@ -31,6 +31,20 @@ pub enum Error {
     /// Times cannot be predicted, or a profile cannot be written.
     #[error("predicted times: {0}")]
     Timing(String),
+    /// A kernel that uses services of the host (`printf`, `malloc`) cannot run again and again.
+    #[error("the kernel uses services of the host, such as printf or malloc, and cannot be explored")]
+    ExploreServices,
+    /// A launch that can access too much memory cannot run on copies of it.
+    #[error("the launch can write {} MiB of the host's memory; an exploration copies {} MiB at most", bytes >> 20, most >> 20)]
+    ExploreMemory {
+        /// Bytes that it can write.
+        bytes: u64,
+        /// Bytes that are copied, at most.
+        most: u64,
+    },
+    /// An option of an exploration is out of range.
+    #[error("{0}, and not {1}")]
+    ExploreOption(&'static str, f64),
     /// An invalid environment variable.
     #[error(transparent)]
     Setting(#[from] SettingError),

@@ -2,6 +2,7 @@
 
 use crate::coverage::{self, Observation};
 use crate::device::OwnMemory;
+use crate::explore::{ExploreOptions, Explored};
 use crate::kernargs::Slot;
 use crate::timing::Timing;
 use crate::{
@@ -115,6 +116,33 @@ impl Kernel {
     /// # Errors
     /// [`Error::Fault`] if the kernel faulted. Findings of checks are not errors.
     pub fn launch(&self, launch: &Launch, explicit: &[u8]) -> Result<Outcome, Error> {
+        let (stats, report) = self.launch_with(launch, explicit, None)?;
+        conclude(stats, report, self.device().settings())
+    }
+
+    /// Runs the kernel in random orders of its waves, with delays of memory operations, on copies of the memory that it can
+    /// write. That memory is afterwards as before.
+    ///
+    /// # Errors
+    /// The launch cannot run; it uses services of the host, which cannot be taken back; or it can access too much memory.
+    pub fn explore(
+        &self,
+        launch: &Launch,
+        explicit: &[u8],
+        options: &ExploreOptions,
+    ) -> Result<Explored, Error> {
+        let mut explored = Explored::default();
+        self.launch_with(launch, explicit, Some((options, &mut explored)))?;
+        Ok(explored)
+    }
+
+    /// Runs or explores a launch.
+    fn launch_with(
+        &self,
+        launch: &Launch,
+        explicit: &[u8],
+        explored: Option<(&ExploreOptions, &mut Explored)>,
+    ) -> Result<(RunStats, Report), Error> {
         let device = self.device();
         device.check_process()?;
         let settings = device.settings();
@@ -142,6 +170,9 @@ impl Kernel {
         let mut kernarg = self.segment(explicit)?;
         let uses_hostcall =
             self.has_hidden_argument("hidden_hostcall_buffer") || self.has_hidden_argument("hidden_heap_v1");
+        if uses_hostcall && explored.is_some() {
+            return Err(Error::ExploreServices);
+        }
         let hostcall = if uses_hostcall { Some(device.hostcall()?) } else { None };
         let mut services = launch.services;
         if let Some(hostcall) = &hostcall {
@@ -156,7 +187,8 @@ impl Kernel {
             exact: !options.checks.is_empty(),
             services: uses_hostcall,
         };
-        let run = || self.launch_in(&slot, &own, launch.services.queue, &given, &kernarg, &options);
+        let run =
+            || self.launch_in(&slot, &own, launch.services.queue, (&given, &kernarg), &options, explored);
         let result = match &hostcall {
             Some(hostcall) => hostcall.serve(run),
             None => run(),
@@ -169,7 +201,7 @@ impl Kernel {
         report.freed = addresses.iter().filter_map(|address| device.find_freed(*address)).collect();
         report.foreign = addresses.iter().filter_map(|address| device.find_foreign(*address)).collect();
         report.foreign.dedup();
-        conclude(stats, report, settings)
+        Ok((stats, report))
     }
 
     /// Runs a launch with its kernarg segment in `slot`.
@@ -178,9 +210,9 @@ impl Kernel {
         slot: &Slot,
         own: &OwnMemory<'_>,
         queue: u64,
-        given: &abi::Shape,
-        kernarg: &[u8],
+        (given, kernarg): (&abi::Shape, &[u8]),
         options: &RunOptions<'_>,
+        wanted: Option<(&ExploreOptions, &mut Explored)>,
     ) -> Result<(RunStats, Report), Error> {
         let device = self.device();
         let map = device.launch_memory(own)?;
@@ -195,7 +227,7 @@ impl Kernel {
             (target, buffers, writable)
         });
         // Services of the host cannot be taken back.
-        let explored = (settings.explore > 0 && !own.services).then(places);
+        let explored = (wanted.is_some() || settings.explore > 0 && !own.services).then(places);
         let (memory, restore) = map.split();
         memory.write(slot.kernarg, kernarg)?;
         memory.write(slot.packet, &abi::dispatch_packet(given, &self.code, slot.kernarg))?;
@@ -222,6 +254,15 @@ impl Kernel {
             let options = RunOptions { cancel: Some(cancel), ..options };
             if let Some((buffers, writable)) = explored {
                 let own = std::mem::replace(&mut prepared.buffers, buffers);
+                if let Some((how, out)) = wanted {
+                    prepared.debug = self.code.debug.clone();
+                    if prepared.buffers.is_empty() {
+                        prepared.buffers = explore::mapped(&writable);
+                    }
+                    let most = options.max_instructions;
+                    *out = explore::explore(&prepared, how, most, options.cancel, &writable)?;
+                    return Ok((RunStats::default(), report_of(&options, None, Vec::new())));
+                }
                 explore::run(&prepared, &options, settings.explore, &writable)?;
                 prepared.buffers = own;
             }

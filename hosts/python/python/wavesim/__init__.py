@@ -13,14 +13,15 @@ Kernels access the arrays in place. `wavesim.run` runs a text kernel, and `waves
 
 from ._arrays import Pointer
 from ._device import Device, Kernel, Local, Module
-from ._native import VARIABLES, Error, Fault, Finding, Outcome, __version__
-from ._text import Debugger, Instruction, Report, Result, assemble, debug, disassemble, observe, run
+from ._native import VARIABLES, Error, Exploration, Fault, Finding, Outcome, __version__
+from ._text import Debugger, Instruction, Report, Result, assemble, debug, disassemble, explore, observe, run
 
 __all__ = [
     "VARIABLES",
     "Debugger",
     "Device",
     "Error",
+    "Exploration",
     "Fault",
     "Finding",
     "Instruction",
@@ -35,6 +36,7 @@ __all__ = [
     "assemble",
     "debug",
     "disassemble",
+    "explore",
     "observe",
     "run",
 ]

@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence, Union
 
 from . import _native, _text
 from ._arrays import Pointer, extent
-from ._native import Error, Outcome
+from ._native import Error, Exploration, Outcome
 
 Size = Union[int, Sequence[int]]
 
@@ -241,6 +241,67 @@ class Launcher:
         outcome. A fault raises `Fault`.
         """
         native = self.kernel.native
+        kernarg, local, memory, owners = self._laid_out(arguments)
+        outcome = native.launch(
+            self.grid,
+            self.block,
+            kernarg,
+            memory,
+            lds=_unsigned("lds", _unsigned("lds", lds) + local, 32),
+            check=check,
+            max_instructions=None if max_instructions is None else _unsigned("max_instructions", max_instructions),
+            threads=None if threads is None else _unsigned("threads", threads),
+            cooperative=cooperative,
+            cluster=None if cluster is None else _dimensions("cluster", cluster),
+        )
+        if check is None:
+            print_findings(outcome)
+        del owners
+        return outcome
+
+    def explore(
+        self,
+        *arguments: Any,
+        schedules: int = 1000,
+        depth: int = 3,
+        first_seed: int = 0,
+        tolerance: float = 1e-5,
+        delays: bool = True,
+        all: bool = False,
+        lds: int = 0,
+        max_instructions: Optional[int] = None,
+        cluster: Optional[Sequence[int]] = None,
+    ) -> Exploration:
+        """Runs the kernel in random orders of its waves, with delays of its memory operations (docs/exploring.md), on
+        copies of its memory: arrays are as before afterwards.
+
+        The result is true if every schedule has the results of the first run, in which waves run one after the other.
+        `tolerance`: relative difference of floats that counts as equal. `all`: goes on after the first schedule that
+        differs, so that `outcomes` has all that were seen.
+        """
+        native = self.kernel.native
+        kernarg, local, memory, owners = self._laid_out(arguments)
+        explored = native.explore(
+            self.grid,
+            self.block,
+            kernarg,
+            memory,
+            _unsigned("lds", _unsigned("lds", lds) + local, 32),
+            None if cluster is None else _dimensions("cluster", cluster),
+            None if max_instructions is None else _unsigned("max_instructions", max_instructions),
+            _unsigned("schedules", schedules),
+            _unsigned("depth", depth, 32),
+            _unsigned("first_seed", first_seed),
+            float(tolerance),
+            bool(delays),
+            bool(all),
+        )
+        del owners
+        return explored
+
+    def _laid_out(self, arguments: tuple) -> tuple:
+        """Returns the kernarg segment, the LDS of arguments, the arrays, and what keeps these alive."""
+        native = self.kernel.native
         values, memory, owners = [], [], []
         names = [name for name, _, _, _ in native.arguments]
         for at, value in enumerate(arguments):
@@ -260,21 +321,7 @@ class Launcher:
             else:
                 values.append(_number(value, at))
         kernarg, local = native.lay_out(values)
-        outcome = native.launch(
-            self.grid,
-            self.block,
-            kernarg,
-            memory,
-            lds=_unsigned("lds", _unsigned("lds", lds) + local, 32),
-            check=check,
-            max_instructions=None if max_instructions is None else _unsigned("max_instructions", max_instructions),
-            threads=None if threads is None else _unsigned("threads", threads),
-            cooperative=cooperative,
-            cluster=None if cluster is None else _dimensions("cluster", cluster),
-        )
-        if check is None:
-            print_findings(outcome)
-        return outcome
+        return kernarg, local, memory, owners
 
 
 def _is_scalar(value: Any) -> bool:

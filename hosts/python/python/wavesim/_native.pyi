@@ -43,6 +43,23 @@ def observe_text(
 ) -> tuple[str, str]:
     """Returns the part of a run in a report as JSON, and the report in HTML."""
 
+def explore_text(
+    text: str,
+    name: str,
+    target: Optional[str],
+    wave: Optional[int],
+    seed: int,
+    inputs: list[tuple[str, bytes]],
+    max_instructions: int,
+    schedules: int,
+    depth: int,
+    first_seed: int,
+    tolerance: float,
+    delays: bool,
+    all: bool,
+) -> Exploration:
+    """Runs a text kernel in random orders of its waves."""
+
 class Error(RuntimeError):
     """An error of wavesim."""
 
@@ -91,6 +108,25 @@ class Finding:
     def hint(self) -> Optional[str]: ...
     @property
     def count(self) -> int: ...
+
+class Exploration:
+    """Result of an exploration. It is true if every schedule has the results of the first run."""
+
+    @property
+    def schedules(self) -> int: ...
+    @property
+    def outcomes(self) -> list[tuple[str, int]]: ...
+    @property
+    def found(self) -> Optional[int]: ...
+    @property
+    def difference(self) -> str: ...
+    @property
+    def probability(self) -> float: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def waves(self) -> int: ...
+    def __bool__(self) -> bool: ...
 
 class Outcome:
     """Result of a launch that ended without a fault."""
@@ -189,6 +225,22 @@ class Kernel:
         cooperative: bool = False,
         cluster: Optional[Sequence[int]] = None,
     ) -> Outcome: ...
+    def explore(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        kernarg: bytes,
+        memory: Sequence[tuple[int, int, bool, str]],
+        lds: int,
+        cluster: Optional[Sequence[int]],
+        max_instructions: Optional[int],
+        schedules: int,
+        depth: int,
+        first_seed: int,
+        tolerance: float,
+        delays: bool,
+        all: bool,
+    ) -> Exploration: ...
 
 class Session:
     """A debug session."""

@@ -8,7 +8,7 @@ from typing import Any, Iterator, NamedTuple, Optional
 
 from . import _html, _native
 from ._arrays import extent, from_bytes
-from ._native import Error, Outcome
+from ._native import Error, Exploration, Outcome
 
 _MAX_INSTRUCTIONS = 10_000_000_000
 
@@ -112,6 +112,45 @@ def run(
         text, name, target, wave, seed, _inputs(arrays or {}), check, trace, max_instructions, threads
     )
     return Result(outcome, outputs, lines)
+
+
+def explore(
+    kernel: Any,
+    arrays: Optional[dict] = None,
+    *,
+    schedules: int = 1000,
+    depth: int = 3,
+    first_seed: int = 0,
+    tolerance: float = 1e-5,
+    delays: bool = True,
+    all: bool = False,
+    target: Optional[str] = None,
+    wave: Optional[int] = None,
+    seed: int = 0,
+    max_instructions: int = _MAX_INSTRUCTIONS,
+) -> Exploration:
+    """Runs a text kernel in random orders of its waves, with delays of its memory operations (docs/exploring.md).
+
+    The result is true if every schedule has the outputs of the first run, in which waves run one after the other.
+    `tolerance`: relative difference of floats that counts as equal. `all`: goes on after the first schedule that differs,
+    so that `outcomes` has all that were seen.
+    """
+    text, name = _source(kernel)
+    return _native.explore_text(
+        text,
+        name,
+        target,
+        wave,
+        seed,
+        _inputs(arrays or {}),
+        max_instructions,
+        schedules,
+        depth,
+        first_seed,
+        tolerance,
+        delays,
+        all,
+    )
 
 
 class Report:
