@@ -27,10 +27,11 @@ impl Terms {
             (Op::Ite, Op::Ite) if x.args[0] == y.args[0] => {
                 return (1..3).all(|at| self.is_same_polynomial(x.args[at], y.args[at]));
             }
-            (Op::Concat, Op::Concat) if self.width(x.args[0]) == self.width(y.args[0]) => {
-                if (0..2).all(|at| self.is_same_polynomial(x.args[at], y.args[at])) {
-                    return true;
-                }
+            (Op::Concat, Op::Concat)
+                if self.width(x.args[0]) == self.width(y.args[0])
+                    && (0..2).all(|at| self.is_same_polynomial(x.args[at], y.args[at])) =>
+            {
+                return true;
             }
             _ => {}
         }
