@@ -102,6 +102,7 @@ pub fn run_text(
         pool: None,
         cancel: None,
         written: None,
+        blocks: None,
         timing: None,
         observation: Observation::of(&settings),
     };

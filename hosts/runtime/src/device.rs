@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wavesim::check::heap::Blocks;
 use wavesim::check::{Check, Written};
 use wavesim::memory::{MapError, MemError, Memory};
 use wavesim::sched::group::Pool;
@@ -52,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) group: Arc<Group>,
     /// Ordinals of the devices whose memory kernels can access.
     pub(crate) peers: Mutex<Vec<usize>>,
+    /// The blocks that kernels have allocated.
+    pub(crate) blocks: Arc<Mutex<Blocks>>,
 }
 
 #[derive(Default)]
@@ -165,6 +168,7 @@ impl Device {
                 ordinal,
                 group: group.clone(),
                 peers: Mutex::default(),
+                blocks: Arc::default(),
             }),
         })
     }

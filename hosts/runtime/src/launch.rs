@@ -13,6 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wavesim::check::heap::Blocks;
 use wavesim::check::{Check, Checker, Finding, Severity, Written};
 use wavesim::coverage::Recorder;
 use wavesim::delayed;
@@ -100,6 +101,8 @@ pub struct RunOptions<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// The bytes of the device's memory that have been written.
     pub written: Option<&'a Arc<Mutex<Written>>>,
+    /// The blocks that kernels have allocated.
+    pub blocks: Option<&'a Arc<Mutex<Blocks>>>,
     /// Predicts the times of launches with neither checks nor a trace.
     pub timing: Option<TimedLaunch<'a>>,
     /// What else is observed.
@@ -159,6 +162,7 @@ impl Kernel {
             pool: Some(&device.inner.pool),
             cancel: None,
             written: Some(&device.inner.written),
+            blocks: Some(&device.inner.blocks),
             timing: None,
             observation: Observation::of(settings),
         };
@@ -242,6 +246,7 @@ impl Kernel {
         if own.exact {
             prepared.labels = self.code.labels.to_vec();
             prepared.constant = self.code.image.constant(module.image());
+            prepared.objects = self.code.objects();
             prepared.padding = request::padding(&self.code, slot.kernarg, kernarg.len() as u64);
         }
         let regions: Vec<Region> = match &device.inner.timing {
@@ -341,6 +346,9 @@ pub fn run(
         // What the launch writes is not recorded.
         lock(written).forget_all();
     }
+    if let Some(blocks) = options.blocks.filter(|_| !options.checks.contains(&Check::Mem)) {
+        blocks.lock().unwrap_or_else(PoisonError::into_inner).lose();
+    }
     // Checks follow accesses at the time of their issue.
     let observation = options.observation;
     let follows = !options.checks.is_empty() || observation.fidelity;
@@ -367,6 +375,9 @@ pub fn run(
     };
     if let (Some(checker), Some(written)) = (&mut checker, options.written) {
         checker.set_written(written.clone());
+    }
+    if let (Some(checker), Some(blocks)) = (&mut checker, options.blocks) {
+        checker.set_blocks(blocks.clone());
     }
     let wave_size = prepared.shape.wave_size;
     let mut trace = trace.map(|sink| Jsonl::new(sink, &prepared.program, wave_size, Filter::default()));

@@ -164,6 +164,7 @@ impl Device {
             pool: Some(&self.inner.pool),
             cancel: None,
             written: None,
+            blocks: None,
             timing: None,
             observation: Observation::of(settings),
         };

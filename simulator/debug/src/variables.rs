@@ -5,40 +5,16 @@ use super::frames::{Frame, frames};
 use super::timeline::{Edit, Timeline};
 use std::fmt::Write as _;
 use wavesim_array::DType;
-use wavesim_loader::debug_info::{self, Kind, Location, Piece, State, Type, TypeRef, Variable};
+use wavesim_loader::debug_info::{
+    self, Kind, Location, Piece, Register, State, Type, TypeRef, Variable, register,
+};
 use wavesim_machine::memory::{PRIVATE_BASE, SHARED_BASE};
 use wavesim_machine::state::Wave;
-use wavesim_machine::state::wave::{ACC, EXEC_LO, VCC_LO};
 
 /// Maximum number of elements of an array that are shown.
 const MAX_ELEMENTS: u64 = 200;
 /// Maximum size in bytes of a value that is read at once.
 const MAX_BYTES: u64 = 1 << 20;
-
-/// A register, by its DWARF number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Register {
-    /// An SGPR, by operand code.
-    Sgpr(u16),
-    /// A VGPR of the lane of interest.
-    Vgpr(u16),
-}
-
-/// Returns the register with a DWARF number (LLVM AMDGPUUsage, *Register Identifier*).
-fn register(number: u16) -> Option<Register> {
-    Some(match number {
-        1 | 17 => Register::Sgpr(EXEC_LO as u16),
-        32..=95 => Register::Sgpr(number - 32),
-        512 | 768 => Register::Sgpr(VCC_LO as u16),
-        1088..=1129 => Register::Sgpr(number - 1088 + 64),
-        1536..=2047 => Register::Vgpr(number - 1536),
-        2048..=2303 => Register::Vgpr(number - 2048 + ACC as u16),
-        2560..=2815 => Register::Vgpr(number - 2560),
-        3072..=3327 => Register::Vgpr(number - 3072 + ACC as u16),
-        3584..=4095 => Register::Vgpr(number - 3584 + 512),
-        _ => return None,
-    })
-}
 
 /// The state that locations depend on.
 struct Machine<'t> {

@@ -8,6 +8,7 @@ use super::image::Image;
 use super::line_table::LineTable;
 pub use super::metadata::Arg;
 use super::metadata::{KernelMetadata, Notes};
+use super::objects::ObjectSource;
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -50,6 +51,8 @@ pub struct Kernel {
     pub lines: Arc<LineTable>,
     /// Functions, variables and types, if the file has debug information.
     pub debug: Arc<DebugInfo>,
+    /// Variables of the file in global memory.
+    pub variables: Arc<[Variable]>,
 }
 
 impl Kernel {
@@ -60,6 +63,16 @@ impl Kernel {
 }
 
 impl Kernel {
+    /// What the variables of the file and of this kernel are found from.
+    pub fn objects(&self) -> ObjectSource {
+        ObjectSource {
+            variables: self.variables.clone(),
+            debug: self.debug.clone(),
+            entry: self.entry,
+            lds_bytes: u64::from(self.group_segment()),
+        }
+    }
+
     /// Static LDS per workgroup in bytes.
     pub fn group_segment(&self) -> u32 {
         self.descriptor.get(descriptor::GROUP_SEGMENT_FIXED_SIZE)
@@ -231,7 +244,7 @@ pub struct Module {
     /// Address and size of `.text` in the image.
     pub text: (u64, u64),
     /// Variables sorted by name.
-    pub variables: Vec<Variable>,
+    pub variables: Arc<[Variable]>,
     /// Format strings of OpenCL's `printf`: number, argument sizes, text (`amdhsa.printf`).
     pub printf: Vec<String>,
 }
@@ -260,7 +273,7 @@ fn module_of(file: &object::File, file_bytes: usize, notes: &Notes) -> Result<Mo
     variables.dedup_by(|a, b| a.name == b.name);
     let text = file.section_by_name(TEXT).map_or((0, 0), |text| (text.address(), text.size()));
     let (printf, image) = (notes.printf_formats(), Arc::new(Image::read(file, file_bytes)?));
-    Ok(Module { arch: arch_of(file)?, image, text, variables, printf })
+    Ok(Module { arch: arch_of(file)?, image, text, variables: variables.into(), printf })
 }
 
 /// Finds the metadata.
@@ -393,6 +406,7 @@ impl CodeObject {
             labels: self.labels.clone(),
             lines: self.lines.clone(),
             debug: self.debug.clone(),
+            variables: self.module.variables.clone(),
         })
     }
 }

@@ -134,5 +134,6 @@ pub fn prepare(
         debug: Default::default(),
         padding: Vec::new(),
         constant: Vec::new(),
+        objects: Default::default(),
     })
 }

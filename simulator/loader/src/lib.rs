@@ -6,6 +6,7 @@
 //!   expected outputs
 //! - [`error`]: why a code object cannot be loaded
 //! - [`generic`]: programs for machines other than AMD's
+//! - [`objects`]: the variables of a program
 //! - [`surface`]: images in memory
 //! - [`prepared`]: the common result of all of these and of the text format
 #![warn(missing_docs)]
@@ -25,6 +26,7 @@ pub mod kernel_name;
 pub mod launch;
 pub mod line_table;
 mod metadata;
+pub mod objects;
 pub mod prepared;
 pub mod request;
 pub mod surface;

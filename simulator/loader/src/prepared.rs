@@ -2,6 +2,7 @@
 //! point of running, checking, tracing and debugging.
 
 use super::debug_info::DebugInfo;
+use super::objects::ObjectSource;
 use super::surface::{ResourceError, Surface};
 use fnv::FnvHasher;
 use std::hash::Hasher as _;
@@ -40,6 +41,8 @@ pub struct Prepared {
     pub padding: Vec<Range<u64>>,
     /// Addresses of constant data and code, to which the program may not store.
     pub constant: Vec<Range<u64>>,
+    /// What the variables of the program are found from.
+    pub objects: ObjectSource,
 }
 
 /// Hardware modes that affect the reports of checks, and delayed memory.
@@ -139,6 +142,7 @@ impl Prepared {
             debug: Arc::default(),
             padding: Vec::new(),
             constant: Vec::new(),
+            objects: ObjectSource::default(),
         }
     }
 

@@ -517,13 +517,14 @@ fn finish(
     let modes = abi::modes(&kernel.descriptor);
     let (labels, debug) = (kernel.labels.to_vec(), kernel.debug.clone());
     let padding = padding(kernel, kernarg_at, kernarg.len() as u64);
-    let constant = kernel.image.constant(code);
+    let (constant, objects) = (kernel.image.constant(code), kernel.objects());
     Ok(Prepared {
         labels,
         modes,
         debug,
         padding,
         constant,
+        objects,
         ..Prepared::without_names(program, memory, shape)
     })
 }

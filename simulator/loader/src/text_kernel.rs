@@ -129,6 +129,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         debug: Default::default(),
         padding: Vec::new(),
         constant: Vec::new(),
+        objects: Default::default(),
     })
 }
 

@@ -8,7 +8,9 @@
 //! an index that is slightly too large.
 
 use super::bitmap::Bitmap;
+use super::heap;
 use super::kind::{Check, CheckState, Setup};
+use super::objects;
 use super::report::{Finding, Report, Site, access_name, describe};
 use super::written::Written;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +41,10 @@ pub struct Shadow {
     /// Address ranges to which the program may not store, and a range that contains all of them.
     constant: Vec<std::ops::Range<u64>>,
     constants: std::ops::Range<u64>,
+    objects: objects::Shadow,
+    heap: heap::Shadow,
+    /// The memory of the launch.
+    memory: Vec<Region>,
     /// Address ranges of the last two allocations accessed, without constants; most accesses hit one of these.
     recent: [std::ops::Range<u64>; 2],
 }
@@ -50,6 +56,7 @@ pub struct MemGroup {
     lds_full: bool,
     scratch: Bitmap,
     stacks: Vec<Stack>,
+    calls: heap::HeapGroup,
 }
 
 /// The use of scratch as a stack by a wave.
@@ -67,6 +74,9 @@ impl CheckState for Shadow {
     fn new(setup: &Setup<'_>) -> Shadow {
         let mut shadow = Shadow::of_shape(&setup.prepared.shape);
         shadow.set_constant(&setup.prepared.constant);
+        shadow.objects = objects::Shadow::new(setup);
+        shadow.heap = heap::Shadow::new(setup.prepared, setup.effects);
+        shadow.memory = setup.prepared.memory.regions().to_vec();
         if !setup.prepared.padding.is_empty() {
             let mut written = Written::default();
             setup
@@ -79,7 +89,8 @@ impl CheckState for Shadow {
         shadow
     }
 
-    fn start(&mut self, _workgroup: [u32; 3], _waves: usize) {
+    fn start(&mut self, _workgroup: [u32; 3], waves: usize) {
+        self.heap.start(waves);
         self.lds.0.fill(0);
         self.lds_full = false;
         self.scratch.0.fill(0);
@@ -91,6 +102,18 @@ impl CheckState for Shadow {
         std::mem::swap(&mut self.lds_full, &mut group.lds_full);
         std::mem::swap(&mut self.scratch, &mut group.scratch);
         std::mem::swap(&mut self.stacks, &mut group.stacks);
+        self.heap.swap(&mut group.calls);
+    }
+
+    fn observes(&self, index: usize) -> bool {
+        self.heap.observes(index)
+    }
+
+    /// Sees calls of the allocator.
+    fn before(&mut self, step: &Step<'_>, _effects: &Effects, report: &mut Report) {
+        if self.heap.observes(step.index) {
+            self.see_allocator(step, report);
+        }
     }
 
     fn park(&mut self) -> MemGroup {
@@ -100,6 +123,7 @@ impl CheckState for Shadow {
             lds_full: false,
             scratch: empty(&self.scratch),
             stacks: vec![Stack::default(); self.stacks.len()],
+            calls: heap::HeapGroup::default(),
         };
         self.swap(&mut group);
         group
@@ -122,6 +146,9 @@ impl Shadow {
             written: None,
             constant: Vec::new(),
             constants: 0..0,
+            objects: objects::Shadow::default(),
+            heap: heap::Shadow::default(),
+            memory: Vec::new(),
             recent: [0..0, 0..0],
         }
     }
@@ -157,6 +184,46 @@ impl Shadow {
     #[inline(always)]
     pub fn is_lds_full(&self) -> bool {
         self.lds_full
+    }
+
+    /// Records what the allocator has allocated and freed. The contents of a new block are undefined.
+    #[cold]
+    fn see_allocator(&mut self, step: &Step<'_>, report: &mut Report) {
+        let new = self.heap.before(step, &self.memory, report);
+        if new.is_empty() {
+            return;
+        }
+        // The last accessed allocations may contain blocks.
+        self.recent = [0..0, 0..0];
+        let mut written = lock(self.written.get_or_insert_with(Arc::default));
+        for (address, len) in new {
+            written.forget(address);
+            if len != 0 && !written.tracks(address, len) {
+                written.track(address, len);
+            }
+        }
+    }
+
+    /// Uses the blocks of device `malloc` that other launches share.
+    pub fn set_blocks(&mut self, blocks: Arc<Mutex<heap::Blocks>>) {
+        self.heap.set_blocks(blocks, &self.memory);
+    }
+
+    /// Reports what remains at the end of the run.
+    pub fn report_leaks(&self, report: &mut Report) {
+        self.heap.report_leaks(report);
+    }
+
+    /// Returns whether accesses of an instruction, given by its index, are compared with the bounds of variables.
+    #[inline(always)]
+    pub fn watches(&self, index: usize) -> bool {
+        self.objects.watches(index)
+    }
+
+    /// Returns whether this holds for accesses to LDS.
+    #[inline(always)]
+    pub fn watches_lds(&self) -> bool {
+        self.objects.watches_lds
     }
 
     pub fn begin_instruction(&mut self) {
@@ -256,6 +323,9 @@ impl Shadow {
         report: &mut Report,
     ) {
         let wave = step.wave.id as usize;
+        if self.objects.watches(step.index) {
+            self.objects.after(step, done.accesses, effects.atomic, prepared, report);
+        }
         let mut last: Option<&Region> = None;
         // An atomic's load and store are one access.
         let once = effects.atomic && done.accesses.iter().any(|a| !a.write);
@@ -271,6 +341,7 @@ impl Shadow {
                 }
                 continue;
             }
+            self.heap.check(step, a, effects.atomic, prepared, report);
             match a.place {
                 Place::Global => {
                     let end = a.address.saturating_add(a.len_bytes());
@@ -283,6 +354,7 @@ impl Shadow {
                         if let Some(r) = last {
                             let bounds = r.base..r.base.saturating_add(r.len);
                             if let Some(writable) = self.without_constants(&bounds, a.address)
+                                && !self.heap.covers(r.base)
                                 && self.is_complete(r)
                             {
                                 self.recent.swap(0, 1);

@@ -12,10 +12,12 @@ mod barrier;
 mod bitmap;
 mod frames;
 mod hazard;
+pub mod heap;
 mod init;
 mod kind;
 mod lanes;
 mod mem;
+mod objects;
 mod outstanding;
 mod race;
 mod report;
@@ -120,6 +122,8 @@ impl<'a> Checker<'a> {
             let on_demand = chosen.arith || chosen.lanes && effects[at].class == Class::Lds;
             all && !hazard
                 && !on_demand
+                && !states.mem.watches(at)
+                && !states.mem.observes(at)
                 && states.race.is_plain(at, &effects[at])
                 && states.waits.issues_ordered(at)
         };
@@ -156,6 +160,11 @@ impl<'a> Checker<'a> {
         self.states.mem.set_written(written);
     }
 
+    /// Follows the blocks of device `malloc` that the launches of a host program share.
+    pub fn set_blocks(&mut self, blocks: Arc<Mutex<heap::Blocks>>) {
+        self.states.mem.set_blocks(blocks);
+    }
+
     /// Runs a dispatch of the launch that the checker was made for. The statistics are returned on a fault,
     /// too.
     // Not generic: the code is thus compiled in this crate, which is optimised for it.
@@ -173,8 +182,9 @@ impl<'a> Checker<'a> {
     /// Returns all findings; `fault` is the fault that ended the run, if any.
     pub fn finish(mut self, fault: Option<&Fault>) -> Vec<Finding> {
         self.states.mem.forget(&self.prepared.padding);
-        if let Some(fault) = fault {
-            self.fault(fault);
+        match fault {
+            Some(fault) => self.fault(fault),
+            None => self.states.mem.report_leaks(&mut self.report),
         }
         self.report.finish(self.prepared)
     }
@@ -390,7 +400,7 @@ impl Observer for Checker<'_> {
 
     #[inline(always)]
     fn keeps_loads(&self) -> bool {
-        self.states.mem.is_lds_full() && self.states.race.can_defer_loads()
+        self.states.mem.is_lds_full() && !self.states.mem.watches_lds() && self.states.race.can_defer_loads()
     }
 
     #[inline(always)]

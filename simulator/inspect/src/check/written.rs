@@ -44,6 +44,11 @@ impl Written {
         self.regions.insert(base, Tracked::new(len));
     }
 
+    /// Returns whether any byte of a range is tracked.
+    pub fn tracks(&self, base: u64, len: u64) -> bool {
+        self.parts(base, len).next().is_some()
+    }
+
     /// Ends the tracking of the region that begins at an address.
     pub fn forget(&mut self, base: u64) {
         self.regions.remove(&base);

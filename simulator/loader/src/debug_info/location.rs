@@ -7,6 +7,7 @@
 
 use super::{DebugInfo, Entry, Function, Reader, Unit, Variable};
 use gimli::{AttributeValue, Operation};
+use wavesim_machine::state::wave::{ACC, EXEC_LO, VCC_LO};
 
 /// An address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +79,31 @@ impl std::fmt::Display for Missing {
 /// *Register Identifier*).
 const POINTERS: std::ops::Range<u16> = 64..66;
 
+/// A register, by its DWARF number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Register {
+    /// An SGPR, by operand code.
+    Sgpr(u16),
+    /// A VGPR of the lane of interest.
+    Vgpr(u16),
+}
+
+/// Returns the register with a DWARF number (LLVM AMDGPUUsage, *Register Identifier*).
+pub fn register(number: u16) -> Option<Register> {
+    Some(match number {
+        1 | 17 => Register::Sgpr(EXEC_LO as u16),
+        32..=95 => Register::Sgpr(number - 32),
+        512 | 768 => Register::Sgpr(VCC_LO as u16),
+        1088..=1129 => Register::Sgpr(number - 1088 + 64),
+        1536..=2047 => Register::Vgpr(number - 1536),
+        2048..=2303 => Register::Vgpr(number - 2048 + ACC as u16),
+        2560..=2815 => Register::Vgpr(number - 2560),
+        3072..=3327 => Register::Vgpr(number - 3072 + ACC as u16),
+        3584..=4095 => Register::Vgpr(number - 3584 + 512),
+        _ => return None,
+    })
+}
+
 /// A value on the stack of an expression.
 #[derive(Clone, Copy)]
 struct Entry64 {
@@ -86,7 +112,7 @@ struct Entry64 {
     of_frame: bool,
 }
 
-type Op<'a> = Operation<super::Slice<'a>>;
+pub(super) type Op<'a> = Operation<super::Slice<'a>>;
 
 impl DebugInfo {
     /// Returns where a variable is at an address of the code.
@@ -378,7 +404,7 @@ fn binary(op: &Op<'_>, a: u64, b: u64) -> Option<u64> {
     })
 }
 
-fn operations<'a>(
+pub(super) fn operations<'a>(
     unit: &Unit<'a>,
     expression: gimli::Expression<super::Slice<'a>>,
 ) -> gimli::Result<Vec<Op<'a>>> {

@@ -3,12 +3,14 @@
 //!
 //! - this module: functions, calls inlined by the compiler, and the variables of a function;
 //! - `location`: where a variable is;
+//! - `storage`: which variables are in LDS and in frames;
 //! - `types`: types.
 //!
 //! Nothing is read until something is asked for. Damaged debug information is not an error, since it does not
 //! affect execution: what cannot be read is missing. Addresses are those of the file.
 
 pub mod location;
+mod storage;
 pub mod types;
 
 use super::line_table::{Slice, section, source_file};
@@ -20,7 +22,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-pub use location::{Location, Missing, Piece, Space, State};
+pub use location::{Location, Missing, Piece, Register, Space, State, register};
+pub use storage::SignedResult;
 pub use types::{Kind, Member, Type, TypeRef};
 
 /// Maximum number of functions, inlined calls and names that are kept.

@@ -75,7 +75,7 @@ impl DebugInfo {
 }
 
 impl<'a> Reader<'a> {
-    fn resolve(&self, of: TypeRef, depth: usize) -> Option<Type> {
+    pub(super) fn resolve(&self, of: TypeRef, depth: usize) -> Option<Type> {
         self.types_left.set(self.types_left.get().checked_sub(1)?);
         if depth > MAX_DEPTH {
             return None;
