@@ -7,12 +7,14 @@
 //! Infinities and NaNs are normal within the code of a division or a root, which selects other values in the end.
 //! They are therefore followed through registers and scratch, and reported when they are stored ([`non_finite`]).
 
+mod declared;
 mod non_finite;
 pub mod rules;
 
 use super::init;
 use super::kind::{Check, CheckState, Setup};
 use super::report::{Finding, Report, Site, access_name, describe};
+use declared::Declared;
 use isa_spec::pcode::ir::{Role, Semantics, Shape};
 use non_finite::Origins;
 use rules::Rules;
@@ -36,6 +38,8 @@ struct Arithmetic {
     divides: bool,
     /// Its signed sums have an unsigned counterpart, so that it says that they are signed.
     is_signed: bool,
+    /// The signed variable that is its result.
+    declared: Option<Declared>,
 }
 
 /// State of the check.
@@ -54,7 +58,12 @@ impl CheckState for Shadow {
 
     fn new(setup: &Setup<'_>) -> Shadow {
         let program = &setup.prepared.program;
-        let of = |at: usize| Arithmetic::of(program, at);
+        let declared = if setup.chosen.arith {
+            declared::declared(setup.prepared, setup.effects)
+        } else {
+            Default::default()
+        };
+        let of = |at: usize| Arithmetic::of(program, at, declared.get(&at));
         Shadow {
             arithmetic: if setup.chosen.arith {
                 (0..program.insts.len()).map(of).collect()
@@ -101,8 +110,8 @@ impl CheckState for Shadow {
                 let binding = operand::binding(step.program.arch, inst.entry);
                 binding.get(inst, binding.mods.clamp) & 1 != 0
             };
-            if self.is_text && arithmetic.is_signed && !clamps(inst) {
-                report_overflow(step, rules, &operands, report);
+            if (self.is_text && arithmetic.is_signed || arithmetic.declared.is_some()) && !clamps(inst) {
+                report_overflow(step, rules, &operands, arithmetic.declared.as_ref(), report);
             }
         }
     }
@@ -125,13 +134,16 @@ impl CheckState for Shadow {
 }
 
 impl Arithmetic {
-    fn of(program: &Program, at: usize) -> Arithmetic {
+    fn of(program: &Program, at: usize, declared: Option<&Declared>) -> Arithmetic {
         let Some((inst, first, second)) = program.semantics(program.pcs[at]) else {
             return Arithmetic::default();
         };
         let table = program.arch.table();
         let rules = |sem: &Semantics, entry| {
-            let rules = (sem.shape != Shape::Wave).then(|| Rules::of(sem, table, entry));
+            let mut rules = (sem.shape != Shape::Wave).then(|| Rules::of(sem, table, entry));
+            if let Some(rules) = rules.as_mut().filter(|_| declared.is_some()) {
+                rules.add_declared(sem);
+            }
             rules.filter(|rules| *rules != Rules::default())
         };
         let name = inst.instruction(table).name;
@@ -139,6 +151,7 @@ impl Arithmetic {
         Arithmetic {
             rules: [rules(first, inst.entry), second.and_then(|sem| rules(sem, inst.entry_y))],
             divides: Traits::of(name, program.arch).has(Trait::ReciprocalOfInteger),
+            declared: declared.cloned(),
             is_signed: unsigned != name && table.instructions.iter().any(|inst| inst.name == unsigned),
         }
     }
@@ -234,7 +247,13 @@ fn report_shifts(step: &Step<'_>, rules: &Rules, operands: &Operands, is_text: b
 }
 
 /// Reports the overflow of signed sums and products.
-fn report_overflow(step: &Step<'_>, rules: &Rules, operands: &Operands, report: &mut Report) {
+fn report_overflow(
+    step: &Step<'_>,
+    rules: &Rules,
+    operands: &Operands,
+    declared: Option<&Declared>,
+    report: &mut Report,
+) {
     let kind = "signed overflow";
     for signed in &rules.signed {
         let (left, right) = (operands.each(signed.left.role), operands.each(signed.right.role));
@@ -245,10 +264,18 @@ fn report_overflow(step: &Step<'_>, rules: &Rules, operands: &Operands, report: 
         let Some((lane, exact)) = overflows.next() else { continue };
         if report.is_new(Check::Arith, kind, step.pc, None) {
             let message = format!("the signed result {exact} does not fit into {} bits", signed.width);
-            report.add(
-                Finding::new(Check::Arith, kind, message, operands.site(step, lane))
-                    .hint("if it is meant to wrap, the unsigned instruction says so"),
-            );
+            let finding = Finding::new(Check::Arith, kind, message, operands.site(step, lane));
+            report.add(match declared {
+                None => finding.hint("if it is meant to wrap, the unsigned instruction says so"),
+                Some(variable) if variable.is_exact => {
+                    finding.hint(format!("it is stored to `{}`, which is signed", variable.name))
+                }
+                // Terms may have been put into another order.
+                Some(variable) => {
+                    let hint = "which is signed; the compiler may have changed the order of a sum";
+                    finding.note().hint(format!("it is the value of `{}`, {hint}", variable.name))
+                }
+            });
         }
     }
 }

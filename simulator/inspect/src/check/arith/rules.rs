@@ -102,6 +102,21 @@ impl Rules {
         rules
     }
 
+    /// Adds sums and products of unsigned integers as if they were signed: the source says so.
+    pub fn add_declared(&mut self, sem: &Semantics) {
+        each_expr(&sem.body, |expr| {
+            let ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), left, right) = &expr.kind
+            else {
+                return;
+            };
+            let (Some(left), Some(right)) = (part(left), part(right)) else { return };
+            let whole = |part: Part| part.lo == 0 && part.ty == Ty::U(32);
+            if whole(left) && whole(right) {
+                self.signed.push(Signed { op: *op, left, right, width: 32 });
+            }
+        });
+    }
+
     fn add(&mut self, expr: &Expr) {
         let ExprKind::Binary(op, left, right) = &expr.kind else { return };
         let (Some(left), Some(right)) = (part(left), part(right)) else { return };
