@@ -24,6 +24,7 @@ mod unix {
     }
 
     /// Runs a case: the last argument is the kernel, whose name says what happens; for other names, the seed does.
+    #[expect(clippy::zombie_processes, reason = "the process that is not waited for is what a test is about")]
     fn case(arguments: Vec<String>) -> u8 {
         let kernel = Path::new(arguments.last().unwrap());
         match kernel.file_stem().unwrap().to_str().unwrap() {
