@@ -76,7 +76,7 @@ pub fn verify_passes_with(
             Some(Err(VerifyError::Unsupported(why))) => Some(PassAnswer::Refused(why)),
             answer => answer.transpose()?,
         };
-        passes.extend(answer.map(|answer| Pass { name: *name, answer }));
+        passes.extend(answer.map(|answer| Pass { name, answer }));
         before = Some(after);
     }
     Ok(passes)
