@@ -161,6 +161,7 @@ pub fn observe_text(
             pool: None,
             cancel: Some(cancel),
             written: None,
+            blocks: None,
             timing: None,
             observation: Observation::of(&settings),
         };

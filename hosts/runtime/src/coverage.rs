@@ -89,6 +89,7 @@ mod tests {
                 pool: None,
                 cancel: None,
                 written: None,
+                blocks: None,
                 timing: None,
                 observation: Observation { coverage: Some(&file), fidelity },
             };
