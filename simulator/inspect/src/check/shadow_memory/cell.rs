@@ -24,6 +24,13 @@ pub struct Record {
 }
 
 impl Record {
+    /// Returns whether this store stays recorded when its wave stores again: an atomic of another wave races with a plain
+    /// store, but not with an atomic behind it.
+    #[inline(always)]
+    pub(super) fn outlasts(&self, store: &Record) -> bool {
+        store.atomic && !self.atomic
+    }
+
     /// Returns the record for the part that begins at byte `offset`. A dword belongs to one lane.
     #[inline]
     pub(super) fn for_part(self, offset: u64, size: u64) -> Record {
@@ -87,11 +94,12 @@ impl Cell {
                 superseded(self.reads);
             }
             self.reads = Default::default();
-            if self.writes.iter().all(is_obsolete) {
+            if self.writes.iter().all(|r| is_obsolete(r) && !(r.wave == me.wave && r.outlasts(&me))) {
                 self.writes = [me, Record::default()];
                 return;
             }
         }
+        let keeps_plain = write && me.atomic;
         let list = if write { &mut self.writes } else { &mut self.reads };
         // Lanes of one instruction may access the dword byte by byte.
         let mut me = me;
@@ -102,8 +110,10 @@ impl Cell {
             me.lane = if me.lane == r.lane { me.lane } else { u8::MAX };
         }
         // A record of other bytes stays if there is room.
-        let is_obsolete =
-            |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
+        let is_obsolete = |r: &Record| {
+            let precedes = if r.wave == me.wave { !(keeps_plain && r.outlasts(&me)) } else { ordered(r) };
+            r.wave == 0 || precedes && r.mask & !me.mask == 0
+        };
         let slot = list.iter().position(is_obsolete);
         match slot.or_else(|| list.iter().position(|r| r.wave == me.wave)) {
             Some(slot) => list[slot] = me,
@@ -145,7 +155,9 @@ impl Cell {
         superseded: impl FnOnce([Record; 2]),
     ) -> bool {
         let mine = |r: &Record| r.wave == 0 || r.wave == me.wave;
-        if self.writes[1].wave != 0 || !(mine(&self.writes[0]) || ordered(&self.writes[0])) {
+        let last = &self.writes[0];
+        let precedes = if mine(last) { last.wave == 0 || !(write && last.outlasts(me)) } else { ordered(last) };
+        if self.writes[1].wave != 0 || !precedes {
             return false;
         }
         if !write {

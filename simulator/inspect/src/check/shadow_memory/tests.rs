@@ -67,3 +67,30 @@ proptest! {
         }
     }
 }
+
+/// A wave's atomic does not hide its plain store from the atomics of other waves.
+#[test]
+fn a_plain_store_outlasts_an_atomic() {
+    let a = |address, size_bytes| {
+        let (place, lane) = (Place::Lds, Some(0));
+        Access { place, address, size_bytes, lanes: 1, stride: 0, write: true, outside: false, lane }
+    };
+    for size in [1, 4, 16] {
+        let (mut shadow, mut hits) = (ShadowMemory::default(), Vec::new());
+        let record = |wave, pc, atomic| Record { wave, epoch: pc, pc, atomic, ..Record::default() };
+        let mut store = |me: Record, ordered: fn(&Record) -> bool| {
+            shadow.access(16, &a(16, size), me, ordered, &mut hits);
+            std::mem::take(&mut hits).iter().map(|hit| hit.1.pc).collect::<Vec<_>>()
+        };
+        let none: [u32; 0] = [];
+        assert_eq!(store(record(1, 1, false), |_| false), none);
+        assert_eq!(store(record(1, 2, true), |_| false), none);
+        assert_eq!(store(record(1, 3, true), |_| false), none);
+        // A wave that has seen the store, but not the atomics.
+        assert_eq!(store(record(2, 4, true), |r| r.epoch == 1), none);
+
+        assert_eq!(store(record(1, 6, false), |_| true), none);
+        assert_eq!(store(record(1, 7, true), |_| false), none);
+        assert!(store(record(2, 8, true), |_| false).contains(&6));
+    }
+}
