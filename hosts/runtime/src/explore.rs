@@ -18,7 +18,6 @@ use wavesim::explore::stale;
 use wavesim::fault::FaultKind;
 use wavesim::loader::compare::Tolerance;
 use wavesim::loader::prepared::{Buffer, Prepared};
-use wavesim::sched::dispatch::DispatchError;
 use wavesim::sched::poison::Poison;
 
 /// Memory that is copied, at most.
@@ -167,8 +166,7 @@ pub fn explore(
     dispatch.cancel = cancel;
     dispatch.delayed = model.as_ref();
     dispatch.poison = model.as_ref().map(|_| Poison(1));
-    let mut machine =
-        Machine::with_host_memory(prepared, &dispatch, writable).map_err(DispatchError::from)?;
+    let mut machine = Machine::with_host_memory(prepared, &dispatch, writable)?;
     machine.limit_memory(MOST_BYTES);
     let explored = find(&mut machine, options);
     machine.restart();

@@ -22,6 +22,7 @@ use wavesim::fault::{Fault, FaultKind};
 use wavesim::fidelity::Fidelity;
 use wavesim::loader::abi;
 use wavesim::loader::kernel_name::demangled;
+use wavesim::loader::objects::ObjectSource;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::request::{self, LaunchAddresses};
 use wavesim::sched::dispatch::{self, DispatchError, RunStats};
@@ -246,7 +247,7 @@ impl Kernel {
         if own.exact {
             prepared.labels = self.code.labels.to_vec();
             prepared.constant = self.code.image.constant(module.image());
-            prepared.objects = self.code.objects();
+            prepared.objects = ObjectSource::of(&self.code);
             prepared.padding = request::padding(&self.code, slot.kernarg, kernarg.len() as u64);
         }
         let regions: Vec<Region> = match &device.inner.timing {

@@ -8,7 +8,6 @@ use super::image::Image;
 use super::line_table::LineTable;
 pub use super::metadata::Arg;
 use super::metadata::{KernelMetadata, Notes};
-use super::objects::ObjectSource;
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -63,16 +62,6 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// What the variables of the file and of this kernel are found from.
-    pub fn objects(&self) -> ObjectSource {
-        ObjectSource {
-            variables: self.variables.clone(),
-            debug: self.debug.clone(),
-            entry: self.entry,
-            lds_bytes: u64::from(self.group_segment()),
-        }
-    }
-
     /// Static LDS per workgroup in bytes.
     pub fn group_segment(&self) -> u32 {
         self.descriptor.get(descriptor::GROUP_SEGMENT_FIXED_SIZE)

@@ -1,7 +1,7 @@
 //! The objects of a program: variables in global memory, in LDS and in the frames of functions. An access that is meant
 //! for one of them and reaches another is within the bounds of memory, but wrong.
 
-use super::code_object::Variable;
+use super::code_object::{Kernel, Variable};
 use super::debug_info::DebugInfo;
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,6 +53,16 @@ pub struct ObjectSource {
 }
 
 impl ObjectSource {
+    /// Returns what the variables of a kernel and of its file are found from.
+    pub fn of(kernel: &Kernel) -> ObjectSource {
+        ObjectSource {
+            variables: kernel.variables.clone(),
+            debug: kernel.debug.clone(),
+            entry: kernel.entry,
+            lds_bytes: u64::from(kernel.group_segment()),
+        }
+    }
+
     /// Collects the objects: symbols with a size, and what the debug information knows.
     pub fn read(&self) -> Objects {
         let bytes = |v: &Variable| v.address..v.address.saturating_add(v.size);

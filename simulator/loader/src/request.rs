@@ -3,6 +3,7 @@
 use super::abi;
 use super::code_object::{Arg, Kernel};
 use super::image::LoadImageError;
+use super::objects::ObjectSource;
 use super::prepared::{Buffer, Prepared, Shape};
 use super::surface::{self, ResourceError, Surface};
 use anyhow::{Context as _, Result, anyhow};
@@ -517,7 +518,7 @@ fn finish(
     let modes = abi::modes(&kernel.descriptor);
     let (labels, debug) = (kernel.labels.to_vec(), kernel.debug.clone());
     let padding = padding(kernel, kernarg_at, kernarg.len() as u64);
-    let (constant, objects) = (kernel.image.constant(code), kernel.objects());
+    let (constant, objects) = (kernel.image.constant(code), ObjectSource::of(kernel));
     Ok(Prepared {
         labels,
         modes,

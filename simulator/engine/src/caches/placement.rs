@@ -54,7 +54,7 @@ impl Arrangement {
             seed => splitmix64(splitmix64(seed ^ what) ^ number),
         };
         let l1 = random(1, cluster) % u64::from(self.l1.max(1));
-        let processor = l1 << 16 | random(2, group) % u64::from(self.processors.max(1));
+        let processor = (l1 << 16) | (random(2, group) % u64::from(self.processors.max(1)));
         let unit = match cu_mode {
             true => random(3, group),
             false => random(4, group << 8 | u64::from(wave)),

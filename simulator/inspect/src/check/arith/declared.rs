@@ -1,6 +1,7 @@
 //! Instructions whose result is a signed variable of the source, according to debug information. The code of a sum is the
 //! same for signed and unsigned integers.
 
+use isa_spec::pcode::ir::{ExprKind, PlaceKind, Stmt};
 use isa_spec::tables::Role;
 use std::collections::HashMap;
 use wavesim_isa::operand;
@@ -69,8 +70,7 @@ fn register_of(used: &Use) -> Option<Register> {
 /// copy, if nothing but the frame's register is its address.
 fn stored_to(program: &Program, effects: &[Effects], at: usize, frame: u32) -> Option<u64> {
     let mut holders = vec![result_of(&effects[at])?];
-    for next in at + 1..effects.len().min(at + 1 + MAX_DISTANCE) {
-        let e = &effects[next];
+    for (next, e) in effects.iter().enumerate().skip(at + 1).take(MAX_DISTANCE) {
         let holds = |used: &Use| register_of(used).is_some_and(|register| holders.contains(&register));
         match e.class {
             Class::Branch => return None,
@@ -86,8 +86,7 @@ fn stored_to(program: &Program, effects: &[Effects], at: usize, frame: u32) -> O
             }
             _ => {}
         }
-        let name = program.insts[next].instruction(program.arch.table()).name;
-        let copies = name == "V_MOV_B32" && e.reads.iter().any(|r| r.role == Role::S0 && holds(r));
+        let copies = is_copy(program, next) && e.reads.iter().any(|r| r.role == Role::S0 && holds(r));
         let written: Vec<Register> = e.writes.iter().filter_map(register_of).collect();
         holders.retain(|holder| !written.contains(holder));
         if copies {
@@ -98,4 +97,15 @@ fn stored_to(program: &Program, effects: &[Effects], at: usize, frame: u32) -> O
         }
     }
     None
+}
+
+/// Returns whether an instruction only copies its first source: its body is `D0 = S0`.
+fn is_copy(program: &Program, at: usize) -> bool {
+    let Some((_, body, None)) = program.semantics(program.pcs[at]) else { return false };
+    let [Stmt::Assign { place, value, .. }] = &body.body[..] else { return false };
+    let source = match &value.kind {
+        ExprKind::Bits(base) => &base.kind,
+        kind => kind,
+    };
+    matches!((&place.kind, source), (PlaceKind::Operand(Role::D0), ExprKind::Operand(Role::S0)))
 }

@@ -222,7 +222,7 @@ impl Value {
             // Aligned addresses do not change.
             0xffff_fff0.. if self.is_address() => self,
             0 => Value::constant(0),
-            ..0x1_0000 => offset(1 << mask.trailing_zeros()),
+            1..0x1_0000 => offset(1 << mask.trailing_zeros()),
             _ if self.is_zero_based() => offset(1 << mask.trailing_zeros()),
             _ => Value::Any,
         }

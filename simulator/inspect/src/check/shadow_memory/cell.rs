@@ -156,7 +156,8 @@ impl Cell {
     ) -> bool {
         let mine = |r: &Record| r.wave == 0 || r.wave == me.wave;
         let last = &self.writes[0];
-        let precedes = if mine(last) { last.wave == 0 || !(write && last.outlasts(me)) } else { ordered(last) };
+        let precedes =
+            if mine(last) { last.wave == 0 || !(write && last.outlasts(me)) } else { ordered(last) };
         if self.writes[1].wave != 0 || !precedes {
             return false;
         }

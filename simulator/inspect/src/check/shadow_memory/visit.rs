@@ -121,9 +121,8 @@ impl<F: Fn(&Record) -> bool> Visit<'_, F> {
 
     /// Joins the parts of a node at a store to all of it, if every recorded access happened before the store.
     fn join(&mut self, node: &mut Node, level: usize, start: u64, me: Record) -> bool {
-        let before = |r: &Record| {
-            r.wave == 0 || if r.wave == me.wave { !r.outlasts(&me) } else { (self.ordered)(r) }
-        };
+        let before =
+            |r: &Record| r.wave == 0 || if r.wave == me.wave { !r.outlasts(&me) } else { (self.ordered)(r) };
         if !node.all_cells(level, start, &mut |cell, _, _| cell.writes.iter().chain(&cell.reads).all(before))
         {
             return false;
