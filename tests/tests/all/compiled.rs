@@ -117,7 +117,7 @@ fn compare_engines(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> b
 
 /// Compares single instructions with random operands.
 fn instructions_are_equal(arch: Arch) {
-    let (cases, seed) = (env("WAVESIM_CASES", 12).div_ceil(6), env("WAVESIM_SEED", 1));
+    let (cases, seed) = (env("WAVESIM_CASES", 6).div_ceil(3), env("WAVESIM_SEED", 1));
     let none = BTreeMap::new();
     let end = wavesim_tests::inst(arch, "S_ENDPGM", "ENC_SOPP", &[]).expect("an end");
     let all = entries(arch, &["VALU", "SALU", "SMEM", "LDS", "VMEM"], |name| !name.starts_with("S_SETHALT"));
@@ -147,7 +147,7 @@ fn instructions_are_equal(arch: Arch) {
 
 /// Compares programs of random instructions, including jumps with arbitrary targets.
 fn programs_are_equal(arch: Arch) {
-    let (programs, seed) = (env("WAVESIM_CASES", 12) * 25, env("WAVESIM_SEED", 1));
+    let (programs, seed) = (env("WAVESIM_CASES", 6) * 50, env("WAVESIM_SEED", 1));
     let none = BTreeMap::new();
     let has_meaning = |rng: &mut Rng, list: &[EntryId]| loop {
         let id = rng.pick(list);

@@ -34,7 +34,7 @@ const MISSES: &str = "random addresses miss the memory of words, and the load fa
 const M0: u32 = 125;
 
 fn cases() -> u64 {
-    std::env::var("WAVESIM_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(8)
+    std::env::var("WAVESIM_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(4)
 }
 
 struct Case {

@@ -17,7 +17,7 @@ fn programs_compute_what_the_host_computes() {
         println!("skipped: {} is not installed", build::CLANG);
         return;
     }
-    let programs = number("WAVESIM_FUZZ_PROGRAMS").unwrap_or(30);
+    let programs = number("WAVESIM_FUZZ_PROGRAMS").unwrap_or(15);
     let seed = number("WAVESIM_SEED").or(number("PROPTEST_RNG_SEED")).unwrap_or(1);
     let (next, runs) = (AtomicU64::new(0), AtomicU64::new(0));
     let failures = Mutex::new(String::new());
