@@ -5,6 +5,7 @@
 //! code ([`provenance`]); where it does not, nothing is reported.
 
 mod body;
+mod mask;
 mod provenance;
 mod value;
 

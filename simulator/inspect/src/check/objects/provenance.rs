@@ -5,6 +5,7 @@
 //! thus the last value or one of those before; the latter are kept as `inactive`.
 
 use super::body::{Body, Registers};
+use super::mask;
 use super::value::{self, Base, LARGE, OFFSET, Target, Value};
 use crate::calls::{self, Jump};
 use crate::check::wait_states::successors;
@@ -14,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use wavesim_loader::objects::Objects;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{Effects, File, Lanes, Use};
-use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO};
 
 /// VGPRs that are followed, accumulation VGPRs included.
 const VGPRS: usize = 512;
@@ -288,19 +288,11 @@ impl Analysis<'_> {
 
     /// Returns whether an instruction changes EXEC, and if so, whether it only removes lanes.
     fn changes_exec(&self, at: usize) -> Option<bool> {
-        let is_exec =
-            |used: &Use| used.file == File::Sgpr && (EXEC_LO..=EXEC_HI).contains(&(used.first as usize));
         let effects = &self.effects[at];
-        effects.writes.iter().any(is_exec).then(|| {
+        effects.writes.iter().any(mask::is_exec).then(|| {
             let program = &self.prepared.program;
-            let name = program.insts[at].instruction(program.arch.table()).name;
-            let from_exec = effects.reads.iter().any(|r| is_exec(r) && r.role == Role::S0);
-            let from_either = effects.reads.iter().any(is_exec);
-            let removes = ["S_ANDN2_B", "S_AND_NOT1_B"].iter().any(|own| name.starts_with(own));
-            name.starts_with("V_CMPX")
-                || name.starts_with("S_AND_SAVEEXEC")
-                || name.starts_with("S_AND_B") && from_either
-                || removes && from_exec
+            let body = program.semantics(program.pcs[at]);
+            body.is_some_and(|(_, body, second)| second.is_none() && mask::only_removes_lanes(body, effects))
         })
     }
 
