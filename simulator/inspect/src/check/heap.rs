@@ -177,6 +177,8 @@ impl Shadow {
                 self.regions.push((region.base, region.len));
             }
             let site = call_site(step, call.after, lane);
+            // A program can have a function of this name that returns less than it was asked for.
+            let len = len.min(region.len - (at - region.base));
             blocks.insert(at, Block { len, allocated: site, freed: None });
             new.push((at, len));
         }
