@@ -169,10 +169,10 @@ pub fn overlay(logs: &Logs, seen: &Seen, memory: &Memory) -> Result<Overlay, Map
         }
     }
     let mut overlay = Overlay { memory: Memory::empty(), _bytes: Vec::new() };
-    for (line, bytes) in runs {
-        let mut bytes = bytes.into_boxed_slice();
-        // SAFETY: the bytes live as long as the memory, in `_bytes`, and nobody else has a reference to them. The box may
-        // move, which does not move what it points to.
+    for (line, mut bytes) in runs {
+        // SAFETY: the bytes live as long as the memory, in `_bytes`, since the memory is only lent, and nobody else has a
+        // reference to them. A vector may move, which does not move what it points to; its pointer is not unique, as
+        // that of a box is.
         unsafe { overlay.memory.map_host(line * LINE, bytes.as_mut_ptr(), bytes.len() as u64, false)? };
         overlay._bytes.push(bytes);
     }
@@ -181,9 +181,16 @@ pub fn overlay(logs: &Logs, seen: &Seen, memory: &Memory) -> Result<Overlay, Map
 
 /// Memory with the lines of one instruction.
 pub struct Overlay {
-    /// The memory. Other addresses are outside it.
-    pub memory: Memory,
-    _bytes: Vec<Box<[u8]>>,
+    /// It is only lent, so that it does not outlive its bytes.
+    memory: Memory,
+    _bytes: Vec<Vec<u8>>,
+}
+
+impl Overlay {
+    /// Returns the memory. Other addresses are outside it.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
 }
 
 /// The bytes of a line that an instruction accesses.

@@ -230,7 +230,7 @@ impl Pending {
             shadow,
             &mut Machine {
                 program: machine.program,
-                memory: &overlay.memory,
+                memory: overlay.memory(),
                 lds: &mut *machine.lds,
                 scratch: &mut *machine.scratch,
                 scratch_stride: machine.scratch_stride,
