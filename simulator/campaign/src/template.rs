@@ -271,17 +271,15 @@ pub fn serve<T>(
     mut prepare: impl FnMut(&[String]) -> T,
     command: impl Fn(Vec<String>, T) -> u8,
 ) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1) {
-        return Err(io::Error::other("a template must have one thread"));
-    }
     keep_heap_quiet();
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     while let Some((request, outputs)) = receive(&socket)? {
         let prepared = prepare(&request.arguments);
+        check_threads()?;
         let (alive, held) = io::pipe()?;
-        // SAFETY: fork copies this process, which has one thread: no lock is held by a thread that the copy lacks.
+        // SAFETY: fork copies this process, which has one thread, as checked above on Linux and demanded elsewhere: no
+        // lock is held by a thread that the copy lacks.
         match unsafe { libc::fork() } {
             0 => {
                 drop(alive);
@@ -302,6 +300,16 @@ pub fn serve<T>(
             }
             _ => return Err(io::Error::last_os_error()),
         }
+    }
+    Ok(())
+}
+
+/// Returns an error if the process has several threads, where that can be found out: a fork has only the calling one, and
+/// locks of the others would be held for ever.
+fn check_threads() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1) {
+        return Err(io::Error::other("a template must have one thread"));
     }
     Ok(())
 }
