@@ -22,9 +22,7 @@ use wavesim::sched::dispatch;
 use wavesim::sharing::{MAX_THREADS, Threads};
 use wavesim::trace::activity::Activity;
 use wavesim::trace::stats::Stats;
-use wavesim_runtime::{
-    CodeCache, Engine, ExploreOptions, Observation, RunOptions, Settings, Target, parse_checks,
-};
+use wavesim_runtime::{CodeCache, Engine, ExploreOptions, RunOptions, Settings, Target, parse_checks};
 
 /// An output: name, type, shape, contents.
 type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
@@ -90,21 +88,11 @@ pub fn run_text(
     let code_cache = CodeCache::default();
     let settings = Settings::from_env().map_err(error)?;
     let options = RunOptions {
-        kernel: "",
-        number: 1,
         checks: &checks,
         threads,
         engine: Engine::default(),
-        delays: settings.delays,
-        code_cache: &code_cache,
         max_instructions,
-        cooperative: false,
-        pool: None,
-        cancel: None,
-        written: None,
-        blocks: None,
-        timing: None,
-        observation: Observation::of(&settings),
+        ..RunOptions::new(&settings, &code_cache)
     };
     let mut lines = Vec::new();
     let run = |cancel: &AtomicBool| {
@@ -149,21 +137,12 @@ pub fn observe_text(
         let code_cache = CodeCache::default();
         let settings = Settings::from_env()?;
         let options = RunOptions {
-            kernel: "",
-            number: 1,
             checks: &checks,
             threads: Threads::Fixed(1),
             engine: Engine::default(),
-            delays: settings.delays,
-            code_cache: &code_cache,
             max_instructions,
-            cooperative: false,
-            pool: None,
             cancel: Some(cancel),
-            written: None,
-            blocks: None,
-            timing: None,
-            observation: Observation::of(&settings),
+            ..RunOptions::new(&settings, &code_cache)
         };
         let (run, report) = wavesim_runtime::run(&prepared, &options, None)?;
         let mut dispatch = again.dispatch(max_instructions);

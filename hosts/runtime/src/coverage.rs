@@ -64,8 +64,8 @@ extern "C" fn at_exit() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CodeCache;
     use crate::launch::{RunOptions, run};
-    use crate::{CodeCache, Engine};
     use wavesim::loader::text_kernel::{self, Options};
     use wavesim::sharing::Threads;
 
@@ -73,25 +73,15 @@ mod tests {
     fn launches_are_added() {
         let source = "---\nlocal = 32, 1, 1\nglobal = 2, 1, 1\n---\n  v_mov_b32 v1, 0\n  s_endpgm\n";
         let prepared = text_kernel::prepare("k.rdna", source, &Options::default(), 0).unwrap();
-        let code_cache = CodeCache::default();
+        let (settings, code_cache) = (Settings::default(), CodeCache::default());
         let file = std::env::temp_dir().join(format!("wavesim-coverage-{}.json", std::process::id()));
         for fidelity in [false, true] {
             let options = RunOptions {
                 kernel: "k",
-                number: 1,
-                checks: &[],
                 threads: Threads::Fixed(1),
-                engine: Engine::default(),
-                delays: wavesim::delayed::Timing::Immediate,
-                code_cache: &code_cache,
                 max_instructions: 1000,
-                cooperative: false,
-                pool: None,
-                cancel: None,
-                written: None,
-                blocks: None,
-                timing: None,
                 observation: Observation { coverage: Some(&file), fidelity },
+                ..RunOptions::new(&settings, &code_cache)
             };
             run(&prepared, &options, None).unwrap();
         }

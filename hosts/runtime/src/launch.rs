@@ -110,6 +110,30 @@ pub struct RunOptions<'a> {
     pub observation: Observation<'a>,
 }
 
+impl<'a> RunOptions<'a> {
+    /// Returns the options of a launch of its own: with the settings' checks and engine, and nothing shared with other
+    /// launches but compiled code.
+    pub fn new(settings: &'a Settings, code_cache: &'a CodeCache) -> RunOptions<'a> {
+        RunOptions {
+            kernel: "",
+            number: 1,
+            checks: &settings.checks,
+            threads: settings.threads,
+            engine: settings.engine,
+            delays: settings.delays,
+            code_cache,
+            max_instructions: settings.max_instructions,
+            cooperative: false,
+            pool: None,
+            cancel: None,
+            written: None,
+            blocks: None,
+            timing: None,
+            observation: Observation::of(settings),
+        }
+    }
+}
+
 /// What predicts the time of a launch, and the memory of the device.
 pub type TimedLaunch<'a> = (&'a Timing, &'a [Region]);
 
@@ -155,17 +179,12 @@ impl Kernel {
             number: device.count_launch(),
             checks: launch.checks.as_deref().unwrap_or(&settings.checks),
             threads: launch.threads.map_or(settings.threads, Threads::Fixed),
-            engine: settings.engine,
-            delays: settings.delays,
-            code_cache: &device.inner.code_cache,
             max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
             cooperative: launch.cooperative,
             pool: Some(&device.inner.pool),
-            cancel: None,
             written: Some(&device.inner.written),
             blocks: Some(&device.inner.blocks),
-            timing: None,
-            observation: Observation::of(settings),
+            ..RunOptions::new(settings, &device.inner.code_cache)
         };
         let given = abi::Shape {
             offset: launch.offset,

@@ -1,6 +1,5 @@
 //! Launches of machine code without a code object; the caller supplies the initial register values.
 
-use crate::coverage::Observation;
 use crate::device::OwnMemory;
 use crate::launch::{RunOptions, conclude, run_traced};
 use crate::{Device, Error, HostMemory, Outcome};
@@ -152,21 +151,11 @@ impl Device {
         }
         let settings = self.settings();
         let options = RunOptions {
-            kernel: "",
             number: self.count_launch(),
-            checks: &settings.checks,
             threads: launch.threads,
-            engine: settings.engine,
-            delays: settings.delays,
-            code_cache: &self.inner.code_cache,
             max_instructions: launch.max_instructions,
-            cooperative: false,
             pool: Some(&self.inner.pool),
-            cancel: None,
-            written: None,
-            blocks: None,
-            timing: None,
-            observation: Observation::of(settings),
+            ..RunOptions::new(settings, &self.inner.code_cache)
         };
         let Code { bytes, program, .. } = code;
         let prepared = Prepared { modes: launch.modes, ..Prepared::without_names(program, memory, shape) };
