@@ -168,6 +168,13 @@ fn register(fat: Handle, name: Text, put: impl FnOnce(&mut Code, Registered)) {
     });
 }
 
+/// Registers a variable for a host shadow variable.
+fn register_variable(fat: Handle, host: usize, name: Text) {
+    register(fat, name, |code, registered| {
+        code.variables.insert(host, registered);
+    });
+}
+
 /// `__hipRegisterFunction`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
 pub unsafe extern "C" fn __hipRegisterFunction(
@@ -199,9 +206,7 @@ pub unsafe extern "C" fn __hipRegisterVar(
     _constant: c_int,
     _global: c_int,
 ) {
-    register(fat, name, |code, registered| {
-        code.variables.insert(host, registered);
-    });
+    register_variable(fat, host, name);
 }
 
 /// `__hipRegisterManagedVar`. Allocates memory that the module's pointer and the host's pointer both refer
@@ -246,9 +251,7 @@ pub unsafe extern "C" fn __hipRegisterTexture(
     _normalized: c_int,
     _external: c_int,
 ) {
-    register(fat, name, |code, registered| {
-        code.variables.insert(host, registered);
-    });
+    register_variable(fat, host, name);
 }
 
 /// Loads a module.
