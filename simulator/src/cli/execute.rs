@@ -112,8 +112,8 @@ pub fn replace_semantics(path: &Path, prepared: &mut Prepared) -> anyhow::Result
 }
 
 impl Execution {
-    /// Runs the kernel while its services are served. `files` are those that its input may name, for reports. An error means bad input, such as an invalid
-    /// pseudocode file.
+    /// Runs the kernel while its services are served. `files` are those that its input may name, for reports. An error
+    /// means bad input, such as an invalid pseudocode file.
     pub fn run(
         &self,
         prepared: &mut Prepared,
