@@ -4,6 +4,8 @@
 use super::layout::{ALL_VGPRS, LaneVec, OPERAND_VECS};
 use memmap2::MmapMut;
 use std::alloc::Layout;
+use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -26,7 +28,10 @@ pub(super) const UNWRITTEN: u8 = 2;
 
 /// The register files of a wave. A raw allocation instead of a `Box`: pointers to a half must stay valid
 /// while the lane vectors are accessed in other ways.
-pub(crate) struct Files {
+pub(crate) struct Files(ManuallyDrop<Region>);
+
+/// The memory of register files.
+struct Region {
     vecs: NonNull<[LaneVec]>,
     backing: Backing,
 }
@@ -40,18 +45,21 @@ enum Backing {
     Heap(NonNull<u8>, Layout),
 }
 
+/// Regions that a thread keeps for its next copies. Who runs one wave from many states copies and drops one at a time, and
+/// a new mapping costs more than such a run: a fault for each page.
+const SPARE: usize = 4;
+
+thread_local! {
+    static SPARES: RefCell<Vec<Region>> = const { RefCell::new(Vec::new()) };
+}
+
 // SAFETY: the type owns its lane vectors, which are plain data.
 unsafe impl Send for Files {}
 // SAFETY: as above.
 unsafe impl Sync for Files {}
 
-impl Files {
-    /// Allocates zeroed files.
-    pub fn new(halves: usize) -> Files {
-        Files::zeroed(LANE_VECS * halves)
-    }
-
-    fn zeroed(count: usize) -> Files {
+impl Region {
+    fn zeroed(count: usize) -> Region {
         let layout = Layout::array::<LaneVec>(count).expect("a few hundred KB");
         let (first, backing) = match MmapMut::map_anon(layout.size()) {
             // Pages are aligned more strictly than lane vectors.
@@ -66,14 +74,54 @@ impl Files {
             }
         };
         let first = first.expect("a mapping is not at address 0");
-        Files { vecs: NonNull::slice_from_raw_parts(first.cast(), count), backing }
+        Region { vecs: NonNull::slice_from_raw_parts(first.cast(), count), backing }
+    }
+
+    /// Returns a region that this thread has dropped, with what it held.
+    fn spare(count: usize) -> Option<Region> {
+        let take = |spares: &RefCell<Vec<Region>>| {
+            let mut spares = spares.borrow_mut();
+            let index = spares.iter().position(|spare| spare.vecs.len() == count)?;
+            Some(spares.swap_remove(index))
+        };
+        SPARES.try_with(take).ok().flatten()
+    }
+
+    /// Keeps the region for this thread's next copy, or frees it.
+    fn keep(self) {
+        let keep = |spares: &RefCell<Vec<Region>>| {
+            let mut spares = spares.borrow_mut();
+            if spares.len() == SPARE {
+                // The one that nobody has asked for the longest.
+                spares.remove(0);
+            }
+            spares.push(self);
+        };
+        // While a thread ends, its list is gone.
+        let _ = SPARES.try_with(keep);
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Backing::Heap(first, layout) = self.backing {
+            // SAFETY: `zeroed` allocated it with this layout, and nothing else frees it.
+            unsafe { std::alloc::dealloc(first.as_ptr(), layout) };
+        }
+    }
+}
+
+impl Files {
+    /// Allocates zeroed files.
+    pub fn new(halves: usize) -> Files {
+        Files(ManuallyDrop::new(Region::zeroed(LANE_VECS * halves)))
     }
 
     /// Returns the file of a half; the first one if the wave has no such half.
     #[inline(always)]
     pub fn half(&self, half: usize) -> Half {
-        let at = if half * LANE_VECS < self.vecs.len() { half * LANE_VECS } else { 0 };
-        Half(self.vecs.as_ptr().cast::<LaneVec>().wrapping_add(at))
+        let at = if half * LANE_VECS < self.0.vecs.len() { half * LANE_VECS } else { 0 };
+        Half(self.0.vecs.as_ptr().cast::<LaneVec>().wrapping_add(at))
     }
 
     /// Returns the lane vectors of a half that operations can number, and their flags.
@@ -87,31 +135,39 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        if let Backing::Heap(first, layout) = self.backing {
-            // SAFETY: `zeroed` allocated it with this layout, and nothing else frees it.
-            unsafe { std::alloc::dealloc(first.as_ptr(), layout) };
-        }
+        // SAFETY: the files are dropped once, and nothing uses the field afterwards.
+        unsafe { ManuallyDrop::take(&mut self.0) }.keep();
     }
 }
 
 impl Clone for Files {
     fn clone(&self) -> Files {
-        let mut copy = Files::zeroed(self.vecs.len());
+        let count = self.0.vecs.len();
+        let (region, used) = match Region::spare(count) {
+            Some(region) => (region, true),
+            None => (Region::zeroed(count), false),
+        };
+        let mut copy = Files(ManuallyDrop::new(region));
         // Vectors that nothing has written are zero: most of them.
-        for half in 0..self.vecs.len() / LANE_VECS {
+        for half in 0..count / LANE_VECS {
             let start = half * LANE_VECS;
+            let (flags, old) = (self.half(half), copy.half(half));
             let from = &self[start..][..LANE_VECS];
-            let to = &mut copy[start..][..LANE_VECS];
-            let flags = self.half(half);
             for vec in 0..ALL_VGPRS {
-                // SAFETY: the file is this wave's, which is alive, and the vector is a VGPR.
-                if unsafe { flags.flags(vec) } & UNWRITTEN == 0 {
-                    to[vec] = from[vec];
-                } else {
-                    debug_assert!(from[vec] == LaneVec::ZERO);
+                // SAFETY: both files are alive, the vector is a VGPR, and no reference to the copy's vectors exists.
+                unsafe {
+                    if flags.flags(vec) & UNWRITTEN == 0 {
+                        *old.at(vec) = from[vec];
+                    } else {
+                        debug_assert!(from[vec] == LaneVec::ZERO);
+                        // A new region is zero, although its flags do not say so.
+                        if used && old.flags(vec) & UNWRITTEN == 0 {
+                            *old.at(vec) = LaneVec::ZERO;
+                        }
+                    }
                 }
             }
-            to[ALL_VGPRS..].copy_from_slice(&from[ALL_VGPRS..]);
+            copy[start..][ALL_VGPRS..LANE_VECS].copy_from_slice(&from[ALL_VGPRS..]);
         }
         copy
     }
@@ -123,7 +179,7 @@ impl Deref for Files {
     #[inline(always)]
     fn deref(&self) -> &[LaneVec] {
         // SAFETY: the allocation lives as long as `self`, and all of it is initialised: zero is a valid lane vector.
-        unsafe { self.vecs.as_ref() }
+        unsafe { self.0.vecs.as_ref() }
     }
 }
 
@@ -131,7 +187,7 @@ impl DerefMut for Files {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [LaneVec] {
         // SAFETY: as above; `self` is borrowed mutably.
-        unsafe { self.vecs.as_mut() }
+        unsafe { self.0.vecs.as_mut() }
     }
 }
 

@@ -480,4 +480,30 @@ mod tests {
             assert_eq!(copy.vgpr(size - 1, ALL_VGPRS as u32 - 1), 0xdead_03ff);
         }
     }
+
+    /// A copy in the memory of a wave that this thread has dropped holds nothing of it.
+    #[test]
+    fn a_copy_in_used_memory_is_equal() {
+        for size in [32, 64] {
+            let fresh = Wave::new(size);
+            let mut used = fresh.clone();
+            for register in [0, 9, 300] {
+                used.set_vgpr(size - 1, register, u32::MAX);
+            }
+            used.set_exec(0);
+            let mut wave = Wave::new(size);
+            wave.set_vgpr(3, 9, 7);
+            for _ in 0..3 {
+                drop(used);
+                used = wave.clone();
+                assert!(*wave.vectors == *used.vectors, "wave{size}");
+                used.set_vgpr(0, 20, 1);
+                used.set_vgpr(1, 9, 2);
+                drop(used);
+                used = fresh.clone();
+                assert!(*fresh.vectors == *used.vectors, "wave{size}");
+                used.set_vgpr(size - 1, 0, 1);
+            }
+        }
+    }
 }
