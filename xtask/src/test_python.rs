@@ -6,7 +6,7 @@ use crate::shell;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Test the Python package in a virtual environment, with Triton, tinygrad, Dask and Ray if pip can install them
+/// Test the Python package in a virtual environment, with Triton, tinygrad, Dask, Ray and pandas if pip can install them
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The folder of the environment, which is kept
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     )?;
     let built = shell::files(&wheels, |name| name.starts_with("wavesim-") && name.ends_with(".whl"))?;
     shell::run(pip(&python).args(["--force-reinstall", "--no-deps"]).args(built))?;
-    for package in ["triton>=3.9", "tinygrad", "dask[distributed]", "ray"] {
+    for package in ["triton>=3.9", "tinygrad", "dask[distributed]", "ray", "pandas"] {
         if !install(&python, &[package]) {
             println!("skipped: pip cannot install {package}");
         }

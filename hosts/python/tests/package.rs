@@ -48,6 +48,7 @@ fn package() {
             "tests/test_campaign.py",
             "tests/test_device.py",
             "tests/test_hostile.py",
+            "tests/test_notebook.py",
             "tests/test_pytest_plugin.py",
             "tests/test_text.py",
         ])

@@ -4,23 +4,26 @@ const grouped = n => n.toString().replace(/\B(?=(\d{3})+$)/g, " ");
 
 // The picture of a finding with two program points: both lanes, what they access, and the order that is missing.
 const picture = (parent, f) => {
-  const o = f.other, W = 760, H = 190;
+  const o = f.other, W = 760, H = f.address == null ? 108 : 208;
   const svg = draw(parent, "svg", { viewBox: `0 0 ${W} ${H}`, width: W, role: "img", "aria-label": `${o.role} and ${f.kind}`, class: "pair" });
+  // As many characters as fit in a box.
+  const fitting = text => (text.length > 37 ? text.slice(0, 36) + "…" : text);
   const box = (x, title, s) => {
-    draw(svg, "rect", { x, y: 8, width: 290, height: 74, rx: 6, fill: "none", stroke: "var(--fg)" });
+    draw(svg, "rect", { x, y: 8, width: 290, height: 92, rx: 6, fill: "none", stroke: "var(--fg)" });
     draw(svg, "text", { x: x + 10, y: 27, "font-weight": "bold" }, title);
     draw(svg, "text", { x: x + 10, y: 45 }, who(s));
-    draw(svg, "text", { x: x + 10, y: 63, style: "font-family: ui-monospace, monospace" }, (place(s) + ": " + s.text).slice(0, 46));
+    draw(svg, "text", { x: x + 10, y: 63 }, place(s));
+    draw(svg, "text", { x: x + 10, y: 83, style: "font-family: ui-monospace, monospace" }, fitting(s.text));
   };
   box(8, o.role, o);
   box(W - 298, f.check + ": " + f.kind, f);
-  draw(svg, "line", { x1: 300, y1: 45, x2: W - 300, y2: 45, stroke: "var(--bad)", "stroke-width": 2, "stroke-dasharray": "6 5", class: "missing" });
-  draw(svg, "text", { x: W / 2, y: 36, "text-anchor": "middle", style: "fill: var(--bad)" }, "no order");
-  draw(svg, "text", { x: W / 2, y: 62, "text-anchor": "middle", style: "fill: var(--bad)" }, "between them");
+  draw(svg, "line", { x1: 300, y1: 54, x2: W - 300, y2: 54, stroke: "var(--bad)", "stroke-width": 2, "stroke-dasharray": "6 5", class: "missing" });
+  draw(svg, "text", { x: W / 2, y: 45, "text-anchor": "middle", style: "fill: var(--bad)" }, "no order");
+  draw(svg, "text", { x: W / 2, y: 71, "text-anchor": "middle", style: "fill: var(--bad)" }, "between them");
   if (f.address != null) {
-    draw(svg, "rect", { x: W / 2 - 110, y: 130, width: 220, height: 44, rx: 6, fill: "none", stroke: "var(--accent)" });
-    draw(svg, "text", { x: W / 2, y: 157, "text-anchor": "middle" }, "address 0x" + f.address);
-    for (const x of [150, W - 150]) draw(svg, "line", { x1: x, y1: 82, x2: W / 2 + (x < W / 2 ? -110 : 110), y2: 150, stroke: "var(--accent)", "stroke-width": 2 });
+    draw(svg, "rect", { x: W / 2 - 110, y: 148, width: 220, height: 44, rx: 6, fill: "none", stroke: "var(--accent)" });
+    draw(svg, "text", { x: W / 2, y: 175, "text-anchor": "middle" }, "address 0x" + f.address);
+    for (const x of [150, W - 150]) draw(svg, "line", { x1: x, y1: 100, x2: W / 2 + (x < W / 2 ? -110 : 110), y2: 168, stroke: "var(--accent)", "stroke-width": 2 });
   }
 };
 
