@@ -166,6 +166,27 @@ pub const PROGRAMS: &[Program] = &[
         ..PROGRAM
     },
     Program {
+        name: "rccl",
+        packages: &["librccl1-tests"],
+        environment: &[("WAVESIM_DEVICES", "gfx1100*2"), ("UT_MIN_GPUS", "2"), ("UT_MAX_GPUS", "2")],
+        runs: &[
+            run(
+                "broadcast",
+                600,
+                outcome::gtest,
+                rocm!["librccl1-tests", "UnitTests", "--gtest_filter=Broadcast.OutOfPlace"],
+            ),
+            run(
+                "sum and minimum",
+                600,
+                outcome::gtest,
+                rocm!["librccl1-tests", "UnitTests", "--gtest_filter=AllReduce.OutOfPlace"],
+            ),
+            long("all collectives", 14400, outcome::gtest, rocm!["librccl1-tests", "UnitTests"]),
+        ],
+        ..PROGRAM
+    },
+    Program {
         name: "cupy",
         packages: &[
             "librocblas4",

@@ -10,8 +10,12 @@ const SUITE: &str = "sid";
 /// The key of Debian's archive.
 const KEY: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Packages whose place wavesim takes, or whose scripts only configure a system. apt is told that they are installed.
-const PROVIDED: [(&str, &str); 3] =
-    [("libamdhip64-6", ""), ("pocl-opencl-icd", "opencl-icd"), ("debconf", "debconf-2.0")];
+const PROVIDED: [(&str, &str); 4] = [
+    ("libamdhip64-5", ""),
+    ("libamdhip64-6", ""),
+    ("pocl-opencl-icd", "opencl-icd"),
+    ("debconf", "debconf-2.0"),
+];
 /// Files of libraries for other targets than the default one, which rocBLAS has by the gigabyte.
 const OTHER_TARGETS: [&str; 7] =
     ["*gfx8*", "*gfx90*", "*gfx94*", "*gfx10*", "*gfx1101*", "*gfx1102*", "*gfx12*"];
