@@ -93,7 +93,9 @@ const chart = (section, title, unit, top, points) => {
   el(section, "h3", title);
   const svg = draw(section, "svg", { viewBox: `0 0 ${W} ${H}`, width: W, role: "img", "aria-label": title, class: "chart" });
   const X = at => 50 + at / Math.max(1, points.length) * (W - 60), Y = v => 10 + (1 - v / (top || 1)) * (H - 40);
-  for (const v of [0, top / 2, top]) { draw(svg, "line", { x1: 50, x2: W - 10, y1: Y(v), y2: Y(v), stroke: "var(--line)" }); draw(svg, "text", { x: 44, y: Y(v) + 4, "text-anchor": "end" }, unit(v)); }
+  // A middle that rounds to one of the ends says nothing.
+  const marks = [0, top / 2, top].filter(v => v !== top / 2 || ![0, top].some(end => unit(end) === unit(v)));
+  for (const v of marks) { draw(svg, "line", { x1: 50, x2: W - 10, y1: Y(v), y2: Y(v), stroke: "var(--line)" }); draw(svg, "text", { x: 44, y: Y(v) + 4, "text-anchor": "end" }, unit(v)); }
   let path = "", open = false;
   points.forEach((v, at) => { if (v == null) { open = false; return; } path += `${open ? "L" : "M"}${X(at)},${Y(v)}L${X(at + 1)},${Y(v)}`; open = true; });
   draw(svg, "path", { d: path, fill: "none", stroke: "var(--accent)", "stroke-width": 2 });
@@ -102,10 +104,12 @@ const chart = (section, title, unit, top, points) => {
 
 const table = (section, value, path = "") => {
   const rows = [];
-  const walk = (v, name) => { if (v && typeof v === "object" && !Array.isArray(v)) for (const k in v) walk(v[k], name ? name + " " + k : k); else rows.push([name, v]); };
+  // Keys are words with underscores, but for the names of instructions.
+  const words = (name, key) => (name === "opcodes" ? key : key.replaceAll("_", " "));
+  const walk = (v, name) => { if (v && typeof v === "object" && !Array.isArray(v)) for (const k in v) walk(v[k], name ? name + " " + words(name, k) : words("", k)); else rows.push([name, v]); };
   walk(value, path);
   const body = el(section, "table");
-  for (const [name, v] of rows) { const tr = el(body, "tr"); el(tr, "td", name.replaceAll("_", " "), { className: "text" }); el(tr, "td", typeof v === "number" ? (Number.isInteger(v) ? grouped(v) : v.toFixed(4)) : v === null ? "none" : String(v)); }
+  for (const [name, v] of rows) { const tr = el(body, "tr"); el(tr, "td", name, { className: "text" }); el(tr, "td", typeof v === "number" ? (Number.isInteger(v) ? grouped(v) : v.toFixed(4)) : v === null ? "none" : String(v)); }
 };
 
 $("label").textContent = D.label ?? "";

@@ -61,7 +61,13 @@ fn a_check_shows_findings_where_they_are() {
 #[test]
 fn a_run_shows_who_accessed_what() {
     let Some(dom) = page("run.html", 0, &["run", "examples/vector_add.rdna", "-q"]) else { return };
-    for part in ["<h2>Memory</h2>", "<h2>Statistics</h2>", "lane utilisation", "Waves that have not ended"] {
+    for part in [
+        "<h2>Memory</h2>",
+        "<h2>Statistics</h2>",
+        "lane utilisation",
+        "opcodes v_add_f32",
+        "Waves that have not ended",
+    ] {
         assert!(dom.contains(part), "no {part} in {dom}");
     }
     // Inputs are read only, the output is written only.
