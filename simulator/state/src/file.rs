@@ -153,13 +153,13 @@ impl Clone for Files {
             let start = half * LANE_VECS;
             let (flags, old) = (self.half(half), copy.half(half));
             let from = &self[start..][..LANE_VECS];
-            for vec in 0..ALL_VGPRS {
+            for (vec, value) in from[..ALL_VGPRS].iter().enumerate() {
                 // SAFETY: both files are alive, the vector is a VGPR, and no reference to the copy's vectors exists.
                 unsafe {
                     if flags.flags(vec) & UNWRITTEN == 0 {
-                        *old.at(vec) = from[vec];
+                        *old.at(vec) = *value;
                     } else {
-                        debug_assert!(from[vec] == LaneVec::ZERO);
+                        debug_assert!(*value == LaneVec::ZERO);
                         // A new region is zero, although its flags do not say so.
                         if used && old.flags(vec) & UNWRITTEN == 0 {
                             *old.at(vec) = LaneVec::ZERO;
