@@ -95,6 +95,19 @@ def test_findings_fail_the_test_that_caused_them(suite, tmp_path):
     assert any("is read before the wait" in value for value in properties["test_missing_wait"])
 
 
+def test_results_that_depend_on_the_order_fail_the_test(suite, tmp_path):
+    options = ("--wavesim=gfx1100", "--wavesim-explore=20", "--wavesim-json=found.jsonl", "-k", "clean or missing_wait")
+    result = suite(*options)
+    # With delays, a load that nobody waits for gives another result.
+    assert outcomes(result.stdout) == {"test_clean": "PASSED", "test_missing_wait": "FAILED"}, result.stdout
+    assert "20 schedules" in result.stdout and "explore: 1 error" in result.stdout
+    (found,) = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
+    assert (found["check"], found["kernel"], found["launch"]) == ("explore", "scale", 1)
+    assert "depends on the order" in found["message"] and "late: " in found["report"]
+    result = suite("--wavesim=gfx1100", "--wavesim-explore=many")
+    assert result.returncode == 4 and "--wavesim-explore: " in result.stderr, result.stderr
+
+
 def test_findings_are_annotations_of_a_job_on_github(suite):
     result = suite("--wavesim=gfx1100", "--wavesim-check=waits", "-k", "clean or missing_wait", GITHUB_ACTIONS="true")
     lines = [line for line in result.stdout.splitlines() if line.startswith("::")]

@@ -2,12 +2,15 @@
 //! launch, and reports results that depend on them.
 
 use crate::launch::RunOptions;
+use crate::report;
 use crate::{Error, exit, message};
+use serde_json::json;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use wavesim::array::DType;
 use wavesim::delayed::{DelayedMemory, Delays};
-use wavesim::explore::cause;
+use wavesim::explore::cause::{self, Place};
 use wavesim::explore::choice::{Follow, Schedule, run as run_schedule};
 use wavesim::explore::delay::{self, Delay};
 use wavesim::explore::machine::{End, Machine};
@@ -20,6 +23,8 @@ use wavesim::loader::compare::Tolerance;
 use wavesim::loader::prepared::{Buffer, Prepared};
 use wavesim::sched::poison::Poison;
 
+/// What is reported.
+const DEPENDS: &str = "the result depends on the order of waves, or on delays of memory operations";
 /// Memory that is copied, at most.
 const MOST_BYTES: u64 = 1 << 30;
 /// Runs of the minimisation, at most.
@@ -69,6 +74,8 @@ pub struct Explored {
     pub found: Option<u64>,
     /// What differs in it, and why; empty if nothing does.
     pub difference: String,
+    /// The second and the first of the accesses whose order makes the difference, if there are any.
+    pub places: Vec<Place>,
     /// The exploration was cancelled.
     pub cancelled: bool,
 }
@@ -90,7 +97,7 @@ impl Explored {
 }
 
 /// Runs the kernel of a prepared launch in `runs` schedules, and reports a result that depends on the order. Memory, of
-/// which `writable` belongs to the host, is then as before.
+/// which `writable` belongs to the host, is then as before. The report is also appended to `file`, as findings of checks are.
 ///
 /// # Errors
 /// The launch cannot run.
@@ -99,6 +106,7 @@ pub(crate) fn run(
     options: &RunOptions<'_>,
     runs: u64,
     writable: &[Range<u64>],
+    file: Option<&Path>,
 ) -> Result<(), Error> {
     let kernel = format!("{} (launch {})", options.kernel, options.number);
     let bytes: u64 = writable.iter().map(|range| range.end - range.start).sum();
@@ -109,12 +117,22 @@ pub(crate) fn run(
     let how = ExploreOptions { schedules: runs, ..ExploreOptions::default() };
     let explored = explore(prepared, &how, options.max_instructions, options.cancel, writable)?;
     if let Some(number) = explored.found {
-        let difference = explored.difference;
-        message::report(&format!(
-            "{kernel}: the result depends on the order of waves, or on delays of memory operations, as in schedule \
-             {number} of {runs}:\n{difference}"
-        ));
+        let text = format!("{DEPENDS}, as in schedule {number} of {runs}:\n{}", explored.difference);
+        message::report(&format!("{kernel}: {text}"));
         exit::record_failure();
+        if let Some(file) = file {
+            let place = explored.places.first();
+            let record = json!({
+                "schema": "wavesim-check-1",
+                "check": "explore",
+                "severity": "error",
+                "kind": "order",
+                "message": DEPENDS,
+                "line": place.map(|place| place.line),
+                "file": place.and_then(|place| place.file.as_deref()),
+            });
+            report::append(file, options.kernel, options.number, [(record, text)]);
+        }
     }
     Ok(())
 }
@@ -210,8 +228,8 @@ fn find(machine: &mut Machine<'_>, options: &ExploreOptions) -> Explored {
         if out.found.is_none() {
             out.found = Some(number + 1);
             let schedule = Schedule::of(machine, pct.threads);
-            let cause = explain(machine, &schedule, &expected, limit, tolerance);
-            out.difference = format!("{difference}{cause}");
+            let (cause, places) = explain(machine, &schedule, &expected, limit, tolerance);
+            (out.difference, out.places) = (format!("{difference}{cause}"), places);
         }
         if !options.all {
             break;
@@ -220,17 +238,18 @@ fn find(machine: &mut Machine<'_>, options: &ExploreOptions) -> Explored {
     out
 }
 
-/// Describes the accesses whose order makes the difference, the operations that are late, and stale loads.
+/// Describes the accesses whose order makes the difference, the operations that are late, and stale loads. Returns also the
+/// places of the second and the first access.
 fn explain(
     machine: &mut Machine<'_>,
     schedule: &Schedule,
     expected: &Outcome,
     limit: u64,
     tolerance: Tolerance,
-) -> String {
+) -> (String, Vec<Place>) {
     let wrong = |outcome: &Outcome| expected.difference(outcome, tolerance).is_some();
     let Some(found) = minimise(machine, schedule, limit, BUDGET, &wrong, &|| false) else {
-        return String::new();
+        return (String::new(), Vec::new());
     };
     let mut out = String::new();
     for Delay { operation, why } in delay::describe(machine, &found).iter().take(SHOWN) {
@@ -243,7 +262,8 @@ fn explain(
     }
     let pairs = cause::of_difference(machine, &found, limit, &wrong);
     out.extend(pairs.iter().take(1).map(|pair| format!("\n{}", cause::describe(machine, pair))));
-    out
+    let events = pairs.iter().take(1).flat_map(|pair| [&pair.second, &pair.first]);
+    (out, events.filter_map(|event| Place::of(machine, event)).collect())
 }
 
 #[cfg(test)]

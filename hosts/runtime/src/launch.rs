@@ -279,8 +279,8 @@ impl Kernel {
             let options = RunOptions { cancel: Some(cancel), ..options };
             if let Some((buffers, writable)) = explored {
                 let own = std::mem::replace(&mut prepared.buffers, buffers);
+                prepared.debug = self.code.debug.clone();
                 if let Some((how, out)) = wanted {
-                    prepared.debug = self.code.debug.clone();
                     if prepared.buffers.is_empty() {
                         prepared.buffers = explore::mapped(&writable);
                     }
@@ -288,7 +288,8 @@ impl Kernel {
                     *out = explore::explore(&prepared, how, most, options.cancel, &writable)?;
                     return Ok((RunStats::default(), report_of(&options, None, Vec::new())));
                 }
-                explore::run(&prepared, &options, settings.explore, &writable)?;
+                let file = settings.report.as_deref();
+                explore::run(&prepared, &options, settings.explore, &writable, file)?;
                 prepared.buffers = own;
             }
             let Some((target, buffers, ranges)) = debugged else {
@@ -307,10 +308,8 @@ impl Kernel {
 
 /// Returns the result of a launch, or does what the settings require after a fault or findings.
 pub(crate) fn conclude(stats: RunStats, mut report: Report, settings: &Settings) -> Result<Outcome, Error> {
-    if let Some(file) = &settings.report
-        && let Err(e) = report.append_to(file)
-    {
-        message::report(&format!("WAVESIM_REPORT={}: {e}", file.display()));
+    if let Some(file) = &settings.report {
+        report.append_to(file);
     }
     let cancelled = |fault: &Fault| fault.kind == FaultKind::Interrupted;
     match (&report.fault, settings.on_fault) {

@@ -2,8 +2,9 @@
 
 use crate::Foreign;
 use crate::memory::Freed;
+use crate::message;
+use serde_json::Value;
 use std::fmt;
-use std::io;
 use std::path::Path;
 use wavesim::check::{Finding, fault_as_finding};
 use wavesim::fault::Fault;
@@ -32,22 +33,11 @@ impl Report {
         self.fault.is_none() && self.findings.is_empty()
     }
 
-    /// Appends the findings and the fault to a file, a line of JSON each: a finding's machine output, with the kernel, the
-    /// launch and the text of the report. Several processes may append to one file.
-    pub fn append_to(&self, file: &Path) -> io::Result<()> {
+    /// Appends the findings and the fault to a file ([`append`]).
+    pub(crate) fn append_to(&self, file: &Path) {
         let findings = self.findings.iter().map(|finding| (finding.json(), finding.to_string()));
         let fault = self.fault.iter().map(|fault| (fault_as_finding(fault), fault.to_string()));
-        let mut lines = String::new();
-        for (mut line, text) in findings.chain(fault) {
-            line["kernel"] = self.kernel.as_str().into();
-            line["launch"] = self.launch.into();
-            line["report"] = text.into();
-            lines += &format!("{line}\n");
-        }
-        if lines.is_empty() {
-            return Ok(());
-        }
-        wavesim::files::append(file, lines.as_bytes())
+        append(file, &self.kernel, self.launch, findings.chain(fault));
     }
 
     fn write_launch(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,6 +45,28 @@ impl Report {
             "" => Ok(()),
             kernel => write!(f, "\n  kernel `{}`, launch {}", demangled(kernel), self.launch),
         }
+    }
+}
+
+/// Appends findings to the file of WAVESIM_REPORT, a line of JSON each: a finding's machine output, with the kernel, the
+/// launch and the text of the report. Several processes may append to one file. What fails is a message.
+pub(crate) fn append(
+    file: &Path,
+    kernel: &str,
+    launch: u64,
+    findings: impl IntoIterator<Item = (Value, String)>,
+) {
+    let mut lines = String::new();
+    for (mut line, text) in findings {
+        line["kernel"] = kernel.into();
+        line["launch"] = launch.into();
+        line["report"] = text.into();
+        lines += &format!("{line}\n");
+    }
+    if !lines.is_empty()
+        && let Err(e) = wavesim::files::append(file, lines.as_bytes())
+    {
+        message::report(&format!("WAVESIM_REPORT={}: {e}", file.display()));
     }
 }
 

@@ -6,6 +6,7 @@ use crate::machine::{Event, Machine, Thread};
 use crate::minimise::{Found, follow};
 use crate::outcome::Outcome;
 use std::collections::HashMap;
+use std::sync::Arc;
 use wavesim_loader::prepared::Prepared;
 
 /// Two conflicting accesses, in the order in which the wrong run made them. The right run made them in the other one.
@@ -17,6 +18,26 @@ pub struct Reversed {
     pub second: Event,
     /// Bytes that both access.
     pub range: Range,
+}
+
+/// Where an access of a cause is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The source file, where debug information names one.
+    pub file: Option<Arc<str>>,
+    /// The line; 0 without source.
+    pub line: u32,
+    /// The step, in words.
+    pub text: String,
+}
+
+impl Place {
+    /// Returns the place of a step; none for steps that are no instructions.
+    pub fn of(machine: &Machine<'_>, event: &Event) -> Option<Place> {
+        let program = &machine.prepared.program;
+        let at = program.location(program.pcs[event.index?]).unwrap_or_default();
+        Some(Place { file: at.file, line: at.line, text: describe_step(machine, event) })
+    }
 }
 
 /// Schedules that are tried to find a similar one.

@@ -31,12 +31,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="CHECKS",
         help="check every launch: all, or a list such as mem,race; findings fail the test that caused them",
     )
+    group.addoption(
+        "--wavesim-explore",
+        metavar="N",
+        help="run every kernel in N random orders of its waves too; results that depend on the order fail the test",
+    )
     group.addoption("--wavesim-json", metavar="FILE", help="write the findings to a file, a line of JSON each, with the test")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    target, checks = config.getoption("--wavesim"), config.getoption("--wavesim-check")
-    if target is None and checks is None and config.getoption("--wavesim-json") is None:
+    target = config.getoption("--wavesim")
+    # Options that are variables of the environment, too.
+    variables = {"--wavesim-check": "WAVESIM_CHECK", "--wavesim-explore": "WAVESIM_EXPLORE"}
+    given = {option: config.getoption(option) for option in variables if config.getoption(option) is not None}
+    if target is None and not given and config.getoption("--wavesim-json") is None:
         return
     if target == "" or target is None:
         target = os.environ.get("WAVESIM_TARGET", "")
@@ -45,12 +53,12 @@ def pytest_configure(config: pytest.Config) -> None:
     except _native.Error as error:
         raise pytest.UsageError(f"--wavesim: {error}") from None
     os.environ["WAVESIM_TARGET"] = device.target
-    if checks is not None:
-        os.environ["WAVESIM_CHECK"] = checks
+    for option, value in given.items():
+        os.environ[variables[option]] = value
         try:
             _native.Device(device.target)
         except _native.Error as error:
-            raise pytest.UsageError(f"--wavesim-check: {error}") from None
+            raise pytest.UsageError(f"{option}: {error}") from None
     config.pluginmanager.register(_Plugin(config, device.target), "wavesim-findings")
 
 
@@ -144,7 +152,9 @@ class _Plugin:
 
     def pytest_report_header(self) -> str:
         checks = os.environ.get("WAVESIM_CHECK") or "none"
-        return f"wavesim: {_native.__version__}, {self.target}, checks: {checks}"
+        schedules = os.environ.get("WAVESIM_EXPLORE")
+        explored = f", {schedules} schedules" if schedules else ""
+        return f"wavesim: {_native.__version__}, {self.target}, checks: {checks}{explored}"
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self.found:

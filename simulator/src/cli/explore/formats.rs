@@ -1,12 +1,12 @@
 //! The result of an exploration for build servers: JUnit, SARIF, annotations.
 
 use super::Exploration;
-use super::report::Place;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::io::Write;
 use wavesim_campaign::annotation::Annotation;
 use wavesim_campaign::junit::{self, Outcome, Test};
+use wavesim_explore::cause::Place;
 use wavesim_files as files;
 use wavesim_inspect::check::sarif;
 

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use wavesim_engine::delayed::OperationId;
 use wavesim_engine::sched::recorded::{Noted, Recorded};
-use wavesim_explore::cause;
+use wavesim_explore::cause::{self, Place};
 use wavesim_explore::choice::segments_of;
 use wavesim_explore::delay::{self, Delay};
 use wavesim_explore::machine::{Event, Machine};
@@ -49,24 +49,6 @@ struct Shown {
     /// Without garbage in registers, LDS and scratch, the outcome is as expected.
     garbage: bool,
     found: Wrong,
-}
-
-/// An instruction of a cause.
-pub struct Place {
-    /// The source file, where debug information names one.
-    pub file: Option<std::sync::Arc<str>>,
-    /// The line; 0 without source.
-    pub line: u32,
-    /// The step, in words.
-    pub text: String,
-}
-
-impl Place {
-    fn of(machine: &Machine<'_>, event: &Event) -> Option<Place> {
-        let program = &machine.prepared.program;
-        let at = program.location(program.pcs[event.index?]).unwrap_or_default();
-        Some(Place { file: at.file, line: at.line, text: cause::describe_step(machine, event) })
-    }
 }
 
 /// Prints the result; returns the exit code.
