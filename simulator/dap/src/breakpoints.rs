@@ -34,7 +34,8 @@ impl Session<'_, '_> {
                     continue;
                 }
             };
-            let mut set = self.set_at(&key, pc, &wanted.when);
+            let pcs = breakpoint::instances(pc, &self.debugger.timeline);
+            let mut set = self.set_at(&key, pcs, &wanted.when);
             set.line = set.verified.then_some(line - 1 + self.client.first_line);
             set.source = set.verified.then(|| source.clone());
             list.push(set);
@@ -46,8 +47,8 @@ impl Session<'_, '_> {
         self.clear(FUNCTION);
         let mut list = Vec::new();
         for wanted in &arguments.breakpoints {
-            list.push(match breakpoint::locate(&wanted.name, &self.debugger.timeline) {
-                Ok(pc) => self.set_at(FUNCTION, pc, &wanted.when),
+            list.push(match breakpoint::locate_all(&wanted.name, &self.debugger.timeline) {
+                Ok(pcs) => self.set_at(FUNCTION, pcs, &wanted.when),
                 Err(message) => Breakpoint::unverified(message),
             });
         }
@@ -64,7 +65,7 @@ impl Session<'_, '_> {
                 found.map(|_| pc).ok_or_else(|| format!("no instruction begins at 0x{pc:x}"))
             });
             list.push(match pc {
-                Ok(pc) => self.set_at(INSTRUCTION, pc, &wanted.when),
+                Ok(pc) => self.set_at(INSTRUCTION, vec![pc], &wanted.when),
                 Err(message) => Breakpoint::unverified(message),
             });
         }
@@ -76,7 +77,9 @@ impl Session<'_, '_> {
         self.debugger.breakpoints.retain(|b| !old.contains(&b.number));
     }
 
-    fn set_at(&mut self, key: &str, pc: u64, when: &StopConditions) -> Breakpoint {
+    /// Adds a breakpoint at instructions, of which there is at least one.
+    fn set_at(&mut self, key: &str, pcs: Vec<u64>, when: &StopConditions) -> Breakpoint {
+        let pc = pcs[0];
         let program = &self.debugger.timeline.prepared.program;
         let reference = format!("0x{:x}", program.address(pc));
         let location = program.place(pc);
@@ -86,7 +89,7 @@ impl Session<'_, '_> {
             Ok(self.debugger.add_breakpoint(breakpoint::Breakpoint {
                 number: 0,
                 pc,
-                more: Vec::new(),
+                more: pcs[1..].to_vec(),
                 place: reference.clone(),
                 location,
                 condition,

@@ -164,7 +164,7 @@ impl Session<'_, '_> {
 
     /// Returns a variable of the source, in the selected frame.
     fn object(&mut self, name: String, expression: String, object: Object) -> Variable {
-        let shown = object.show(&self.debugger.timeline, self.debugger.focus);
+        let shown = object.show(&self.debugger.timeline, self.debugger.focus, None);
         let kind = Some(object.kind.name.clone());
         let wave = self.debugger.focus.wave;
         let frame = self.debugger.timeline.selected_frame(wave);

@@ -216,17 +216,44 @@ impl Watched {
     }
 }
 
-/// Returns the PCs of a location: that of [`locate`], or those of the instructions of a name.
+/// Returns the PCs of a location: that of [`locate`] and those where the compiler has inlined the same line or
+/// function, or those of the instructions of a name.
 ///
 /// # Errors
 /// There is no such location.
 pub fn locate_all(text: &str, timeline: &Timeline<'_>) -> Result<Vec<u64>, String> {
-    let place = locate(text, timeline);
-    if let Ok(pc) = place {
-        return Ok(vec![pc]);
+    let function = function(text, timeline);
+    if !function.is_empty() {
+        return Ok(function);
     }
-    let named = instructions(text, &timeline.prepared.program);
-    if named.is_empty() { place.map(|pc| vec![pc]) } else { Ok(named) }
+    let is_line = text.rsplit(':').next().is_some_and(|line| line.parse::<u32>().is_ok());
+    match locate(text, timeline) {
+        Ok(pc) if is_line => Ok(instances(pc, timeline)),
+        Ok(pc) => Ok(vec![pc]),
+        Err(message) => {
+            let named = instructions(text, &timeline.prepared.program);
+            if named.is_empty() { Err(message) } else { Ok(named) }
+        }
+    }
+}
+
+/// Returns the PCs of the source line of an instruction: the first of each function, and of each inlined call.
+pub fn instances(pc: u64, timeline: &Timeline<'_>) -> Vec<u64> {
+    let (program, debug) = (&timeline.prepared.program, &timeline.prepared.debug);
+    let line = |at: usize| program.source_line(at).map(|l| (l.file, l.line));
+    let Some(wanted) = program.inst_at(pc).and_then(line) else { return vec![pc] };
+    let (mut seen, mut pcs) = (Vec::new(), Vec::new());
+    for at in 0..program.pcs.len() {
+        if line(at) != Some(wanted) || at > 0 && line(at - 1) == Some(wanted) {
+            continue;
+        }
+        let function = debug.functions(program.address(program.pcs[at])).into_iter().next();
+        if !seen.contains(&function) {
+            seen.push(function);
+            pcs.push(program.pcs[at]);
+        }
+    }
+    pcs
 }
 
 /// Returns the PCs of the instructions of a name, with or without the suffix of its encoding.
@@ -244,8 +271,8 @@ fn instructions(name: &str, program: &Program) -> Vec<u64> {
 /// address (`0x…`, `*N`).
 pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
     let program = &timeline.prepared.program;
-    if let Some(pc) = function(text, timeline) {
-        return Ok(pc);
+    if let Some(pc) = function(text, timeline).first() {
+        return Ok(*pc);
     }
     if let Some((_, pc)) = timeline.prepared.labels.iter().find(|l| l.0 == text) {
         return Ok(*pc);
@@ -278,17 +305,37 @@ pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
         .ok_or_else(|| format!("there is no instruction at or after line {number}"))
 }
 
-/// Returns an instruction of a function that debug information names: the first one of its second line, where its
-/// frame has been set up.
-fn function(name: &str, timeline: &Timeline<'_>) -> Option<u64> {
+/// Returns the instructions at which a function begins that debug information names: where its frame has been set up,
+/// and where it is inlined.
+fn function(name: &str, timeline: &Timeline<'_>) -> Vec<u64> {
+    let (program, debug) = (&timeline.prepared.program, &timeline.prepared.debug);
+    let own = debug.function_addresses(name).and_then(|addresses| body(addresses, timeline));
+    let inlined = debug.inlined_starts(name).into_iter().map(|address| program.pc_at(address));
+    own.into_iter().chain(inlined.filter(|pc| program.inst_at(*pc).is_some())).collect()
+}
+
+/// Returns the instruction of a function at which its frame has been set up: the end of the prologue, or else the first
+/// one of the second line.
+fn body(addresses: std::ops::Range<u64>, timeline: &Timeline<'_>) -> Option<u64> {
     let program = &timeline.prepared.program;
-    let addresses = timeline.prepared.debug.function_addresses(name)?;
+    let marked = timeline.prepared.debug.body(&addresses).map(|address| program.pc_at(address));
+    if let Some(pc) = marked.filter(|pc| program.inst_at(*pc).is_some()) {
+        return Some(pc);
+    }
     let start = program.inst_at(program.pc_at(addresses.start))?;
     let end = program.pc_at(addresses.end);
     let line = |at: usize| program.source_line(at).map(|l| (l.file, l.line));
     let mut inside = (start..program.insts.len()).take_while(|at| program.pcs[*at] < end);
     let second = inside.find(|at| line(*at).is_some() && line(*at) != line(start));
     Some(program.pcs[second.unwrap_or(start)])
+}
+
+/// Returns whether an instruction comes before the frame of its function is set up.
+pub fn is_in_prologue(pc: u64, timeline: &Timeline<'_>) -> bool {
+    let (program, debug) = (&timeline.prepared.program, &timeline.prepared.debug);
+    let address = program.address(pc);
+    let addresses = debug.addresses_around(address);
+    addresses.and_then(|of| debug.body(&of)).is_some_and(|body| address < body)
 }
 
 /// Returns the PC of a line of a file that debug information names: `kernel.cl:12`.

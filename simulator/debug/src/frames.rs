@@ -103,6 +103,11 @@ impl Timeline<'_> {
         true
     }
 
+    /// Selects the innermost frame: the run goes on, or back.
+    pub(crate) fn leave_frame(&mut self) {
+        self.selected = None;
+    }
+
     /// Returns the index of the selected frame of a wave; the innermost one is 0.
     pub fn selected_frame(&self, wave: usize) -> usize {
         self.selection(wave).map_or(0, |selected| selected.index)

@@ -1,6 +1,7 @@
 //! Variables of the source, from debug information: values of any type, their members and elements.
 
 use super::expr::{Focus, Space, Value, read_as};
+use super::format::Format;
 use super::frames::{Frame, frames};
 use super::timeline::{Edit, Timeline};
 use std::fmt::Write as _;
@@ -146,10 +147,16 @@ pub fn object(timeline: &Timeline<'_>, focus: Focus, variable: &Variable) -> Res
     let kind = kind.ok_or_else(|| format!("the type of `{name}` is unknown"))?;
     let state = Machine { timeline, focus, wave: timeline.frame_wave(focus.wave) };
     let address = timeline.prepared.program.address(timeline.frame_pc(focus.wave));
-    let location = debug.locate(variable, address, &state).map_err(|missing| match missing {
-        debug_info::Missing::OptimisedOut => format!("`{name}` is optimised out here"),
-        other => format!("`{name}`: {other}"),
-    })?;
+    let location = match debug.locate(variable, address, &state) {
+        Ok(location) => location,
+        Err(debug_info::Missing::OptimisedOut) => return Err(format!("`{name}` is optimised out here")),
+        Err(missing) => {
+            let offset = timeline.prepared.objects.lds_offset(name);
+            let known = offset.filter(|_| missing == debug_info::Missing::Lds);
+            let address = known.ok_or_else(|| format!("`{name}`: {missing}"))?;
+            Location(vec![(Piece::Memory { space: debug_info::Space::Local, address }, None)])
+        }
+    };
     let store = match location.0[..] {
         [(Piece::Memory { space, address }, None)] => {
             let (space, address) = resolved(space, address);
@@ -318,18 +325,29 @@ impl Object {
         })
     }
 
-    /// Returns the value as C writes it.
+    /// Returns the value as C writes it, its numbers in a format.
     ///
     /// # Errors
     /// The value cannot be read.
-    pub fn show(&self, timeline: &Timeline<'_>, focus: Focus) -> Result<String, String> {
+    pub fn show(
+        &self,
+        timeline: &Timeline<'_>,
+        focus: Focus,
+        format: Option<Format>,
+    ) -> Result<String, String> {
         if self.bits.is_some() {
-            return Ok(self.bits(timeline, focus)?.to_string());
+            let bits = Value::Int(self.bits(timeline, focus)?.into());
+            return Ok(Format::value(format, bits));
         }
         let bytes = self.bytes(timeline, focus)?;
         let mut out = String::new();
-        show(&self.kind, &bytes, &mut out);
+        show(&self.kind, &bytes, format, &mut out);
         Ok(out)
+    }
+
+    /// Returns whether the value has members or elements.
+    pub fn has_parts(&self) -> bool {
+        matches!(self.kind.kind, Kind::Struct(_) | Kind::Array { .. })
     }
 
     /// Returns the edits that change the value.
@@ -468,12 +486,16 @@ fn scalar(kind: &Type, bits: u64) -> Option<Value> {
     dtype_of(kind).map(|dtype| read_as(bits, dtype))
 }
 
-fn show(kind: &Type, bytes: &[u8], out: &mut String) {
+fn show(kind: &Type, bytes: &[u8], format: Option<Format>, out: &mut String) {
     let mut wide = [0; 8];
     let len = bytes.len().min(8);
     wide[..len].copy_from_slice(&bytes[..len]);
     let bits = u64::from_le_bytes(wide);
     let of = |from: u64, size: u64| bytes.get(from as usize..(from + size) as usize).unwrap_or(&[]);
+    if format.is_some() && dtype_of(kind).is_some() {
+        out.push_str(&Format::value(format, Value::Int(bits.into())));
+        return;
+    }
     // Writing to a string does not fail.
     match &kind.kind {
         Kind::Struct(members) => {
@@ -490,9 +512,10 @@ fn show(kind: &Type, bytes: &[u8], out: &mut String) {
                         let mut wide = [0; 8];
                         let field = of(member.offset, member.kind.size.min(8));
                         wide[..field.len()].copy_from_slice(field);
-                        let _ = write!(out, "{}", bit_field(u64::from_le_bytes(wide), first, size));
+                        let bits = Value::Int(bit_field(u64::from_le_bytes(wide), first, size).into());
+                        out.push_str(&Format::value(format, bits));
                     }
-                    None => show(&member.kind, of(member.offset, member.kind.size), out),
+                    None => show(&member.kind, of(member.offset, member.kind.size), format, out),
                 }
             }
             out.push('}');
@@ -503,7 +526,7 @@ fn show(kind: &Type, bytes: &[u8], out: &mut String) {
                 if at > 0 {
                     out.push_str(", ");
                 }
-                show(element, of(at * element.size, element.size), out);
+                show(element, of(at * element.size, element.size), format, out);
             }
             out.push_str(if *count > MAX_ELEMENTS { ", …}" } else { "}" });
         }

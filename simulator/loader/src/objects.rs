@@ -4,7 +4,7 @@
 use super::code_object::{Kernel, Variable};
 use super::debug_info::DebugInfo;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub struct ObjectSource {
     pub entry: u64,
     /// The static LDS of the kernel.
     pub lds_bytes: u64,
+    /// The variables in LDS, once they have been asked for.
+    lds: OnceLock<Vec<Object>>,
 }
 
 impl ObjectSource {
@@ -60,6 +62,7 @@ impl ObjectSource {
             debug: kernel.debug.clone(),
             entry: kernel.entry,
             lds_bytes: u64::from(kernel.group_segment()),
+            lds: OnceLock::new(),
         }
     }
 
@@ -70,12 +73,21 @@ impl ObjectSource {
         let mut frames = self.debug.frames();
         frames.retain(|frame| frame.variables.len() > 1);
         frames.iter_mut().for_each(|frame| frame.variables = sorted(std::mem::take(&mut frame.variables)));
-        let lds = self.debug.lds_variables(self.entry);
-        Objects {
-            global: sorted(global.collect()),
-            lds: lds_layout(&lds, self.lds_bytes).unwrap_or_default(),
-            frames,
-        }
+        Objects { global: sorted(global.collect()), lds: self.lds().to_vec(), frames }
+    }
+
+    /// Returns the variables in LDS, if there are several and the debug information has all of them.
+    fn lds(&self) -> &[Object] {
+        self.lds.get_or_init(|| {
+            let variables = self.debug.lds_variables(self.entry);
+            lds_layout(&variables, self.lds_bytes).unwrap_or_default()
+        })
+    }
+
+    /// Returns the offset of a variable in LDS, if it is known, and no other one has its name.
+    pub fn lds_offset(&self, name: &str) -> Option<u64> {
+        let mut named = self.lds().iter().filter(|object| object.name == name);
+        named.next().filter(|_| named.next().is_none()).map(|object| object.bytes.start)
     }
 }
 

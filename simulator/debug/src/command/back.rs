@@ -38,6 +38,7 @@ impl Debugger<'_> {
 
     /// Goes to a time, and updates the watched values.
     pub fn travel(&mut self, time: u64) {
+        self.timeline.leave_frame();
         self.timeline.travel(time);
         for watch in &mut self.watchpoints {
             watch.last = watch.target.read(&self.timeline);

@@ -54,6 +54,7 @@ impl Debugger<'_> {
         let kind = if temporary { "temporary breakpoint" } else { "breakpoint" };
         let at = match pcs.len() {
             1 => view::instruction(&self.timeline, pc),
+            n if breakpoint::locate(&place, &self.timeline).is_ok() => format!("{n} places of {place}"),
             n => format!("{n} instructions {place}"),
         };
         let _ = writeln!(out, "{kind} {number} at {at}");

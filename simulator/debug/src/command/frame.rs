@@ -33,7 +33,7 @@ impl Debugger<'_> {
             let scope = variables::in_scope(&self.timeline, self.focus.wave);
             let parameters = scope.iter().filter(|v| v.parameter).map(|v| {
                 let value = variables::object(&self.timeline, self.focus, v);
-                let value = value.and_then(|object| object.show(&self.timeline, self.focus));
+                let value = value.and_then(|object| object.show(&self.timeline, self.focus, None));
                 match value {
                     Ok(value) if value.len() <= MAX_PARAMETER => format!("{} = {value}", v.name),
                     Ok(_) => format!("{} = …", v.name),
@@ -122,7 +122,7 @@ impl Debugger<'_> {
             if !names.insert(name.clone()) {
                 continue;
             }
-            match object.and_then(|object| object.show(&self.timeline, self.focus)) {
+            match object.and_then(|object| object.show(&self.timeline, self.focus, None)) {
                 Ok(value) => {
                     let _ = writeln!(out, "{name} = {value}");
                 }

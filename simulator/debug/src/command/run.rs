@@ -121,6 +121,7 @@ impl Debugger<'_> {
     pub fn begin(&mut self) {
         self.stops.clear();
         self.log.clear();
+        self.timeline.leave_frame();
         self.timeline.take_cancelled();
         self.timeline.record_accesses = self.watchpoints.iter().any(|w| w.access != Access::Change);
     }

@@ -38,6 +38,9 @@ impl Debugger<'_> {
             let edits = object.edits(&self.timeline, self.focus, value)?;
             return self.edit(edits);
         }
+        if dtype.is_some() && is_named && matches!(self.object(place, self.focus), Ok(Some(_))) {
+            return Err(format!("a variable has its own type: `set {place} = VALUE`"));
+        }
         if self.timeline.is_outer_frame(wave) && expr::register(place, wide, self.arch()).is_some() {
             return Err("registers of an outer frame cannot be set (`frame 0`)".to_string());
         }

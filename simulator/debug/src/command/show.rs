@@ -206,10 +206,10 @@ impl Debugger<'_> {
         if let Some(slice) = expr::slice(what) {
             return self.print_slice(what, &slice, format, out);
         }
-        if format.is_none()
-            && let Some(object) = self.object(what, self.focus)?
+        if let Some(object) = self.object(what, self.focus)?
+            && (format.is_none() || object.has_parts())
         {
-            let _ = writeln!(out, "{what} = {}", object.show(&self.timeline, self.focus)?);
+            let _ = writeln!(out, "{what} = {}", object.show(&self.timeline, self.focus, format)?);
             return Ok(());
         }
         let value = expr::evaluate(what, &self.timeline, self.focus)?;
@@ -240,9 +240,9 @@ impl Debugger<'_> {
         let mut list = Vec::new();
         for lane in lanes {
             let focus = Focus { lane, ..self.focus };
-            let object = if format.is_none() { self.object(what, focus)? } else { None };
+            let object = self.object(what, focus)?.filter(|o| format.is_none() || o.has_parts());
             list.push(match object {
-                Some(object) => (lane, object.show(&self.timeline, focus)?),
+                Some(object) => (lane, object.show(&self.timeline, focus, format)?),
                 None => (lane, Format::value(format, expr::evaluate(what, &self.timeline, focus)?)),
             });
         }

@@ -2,6 +2,7 @@
 //! the frame in which it began, or in a frame around it; so does a step out of a function.
 
 use super::{CommandResult, Debugger, parse};
+use crate::breakpoint;
 use crate::frames::{Frame, frames};
 use crate::timeline::Timeline;
 use wavesim_engine::sched::group::Status;
@@ -156,8 +157,11 @@ impl Debugger<'_> {
             let here = self.source_position(wave);
             let done = match here.depth.cmp(&from.depth) {
                 std::cmp::Ordering::Less => here.line.is_some(),
-                // A called function, once it has a line.
-                std::cmp::Ordering::Greater => here.line.is_some(),
+                // A called function, once it has a line and its frame.
+                std::cmp::Ordering::Greater => {
+                    let pc = self.timeline.wave(wave).pc;
+                    here.line.is_some() && !breakpoint::is_in_prologue(pc, &self.timeline)
+                }
                 std::cmp::Ordering::Equal => {
                     let deeper = here.inlined.len() > from.inlined.len()
                         && here.inlined[..from.inlined.len()] == from.inlined[..];

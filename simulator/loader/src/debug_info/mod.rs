@@ -17,7 +17,7 @@ use super::line_table::{Slice, section, source_file};
 use gimli::{AttributeValue, EndianSlice, LittleEndian, UnitOffset};
 use object::Object;
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -150,10 +150,36 @@ impl DebugInfo {
         named.map(|c| c.addresses.clone()).min_by_key(|addresses| addresses.start)
     }
 
-    /// Returns the names of the functions that are not inlined everywhere.
+    /// Returns the addresses of the function around an address, inlined calls included.
+    pub fn addresses_around(&self, address: u64) -> Option<Range<u64>> {
+        let functions = &self.inner.as_ref()?.index().functions;
+        let around = functions.iter().find(|c| !c.function.inlined && c.addresses.contains(&address));
+        around.map(|c| c.addresses.clone())
+    }
+
+    /// Returns the address at which the frame of a function with these addresses is set up, if the line table marks it.
+    pub fn body(&self, addresses: &Range<u64>) -> Option<u64> {
+        Reader::new(self.inner.as_ref()?).body(addresses).ok()?
+    }
+
+    /// Returns the addresses at which a function begins where it is inlined.
+    pub fn inlined_starts(&self, name: &str) -> Vec<u64> {
+        let functions = self.inner.iter().flat_map(|inner| &inner.index().functions);
+        let named = functions.filter(|c| c.function.inlined && c.function.name == name);
+        // The code of a call may be in several ranges.
+        let mut starts = BTreeMap::new();
+        for code in named {
+            let start =
+                starts.entry((code.function.unit, code.function.entry)).or_insert(code.addresses.start);
+            *start = code.addresses.start.min(*start);
+        }
+        starts.into_values().collect()
+    }
+
+    /// Returns the names of the functions.
     pub fn function_names(&self) -> impl Iterator<Item = &str> {
         let functions = self.inner.iter().flat_map(|inner| &inner.index().functions);
-        functions.filter(|c| !c.function.inlined).map(|c| c.function.name.as_str())
+        functions.map(|c| c.function.name.as_str())
     }
 
     /// Returns the locations of the inlined calls that contain an address, innermost first.
@@ -348,6 +374,20 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the first address of a range that the line table marks as the end of a prologue.
+    fn body(&self, addresses: &Range<u64>) -> gimli::Result<Option<u64>> {
+        for unit in &self.units {
+            let Some(program) = unit.line_program.clone() else { continue };
+            let mut rows = program.rows();
+            while let Some((_, row)) = rows.next_row()? {
+                if row.prologue_end() && addresses.contains(&row.address()) {
+                    return Ok(Some(row.address()));
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn contains(&self, unit: &Unit<'a>, entry: &Entry<'a>, address: u64) -> bool {
