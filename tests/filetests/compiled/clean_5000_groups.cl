@@ -1,4 +1,4 @@
-// args: --grid 5000 --block 32 --arg x:u32[160000]=arange(160000) --arg counts:u32[64] --arg out_y:u32[160000]
+// args: --grid 5000 --block 32 --arg x:u32[160000]=arange(160000) --arg counts:u32[64] --arg out_y:u32[160000] --check all,lanes,arith
 // Many workgroups, which count with atomics.
 #include "device.h"
 kernel void k(global uint *x, global atomic_uint *counts, global uint *y) {

@@ -1,4 +1,4 @@
-// args: --grid 1 --block 64 --arg x:u32[64]=arange(64) --arg out_y:u32[64]
+// args: --grid 1 --block 64 --arg x:u32[64]=arange(64) --arg out_y:u32[64] --check all,lanes,arith
 // Nested calls, each function with a frame on the stack, which the next call of its depth uses again.
 #include "device.h"
 #define FUNCTION(name, body)                                                                       \

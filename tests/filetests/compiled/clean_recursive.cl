@@ -1,4 +1,4 @@
-// args: --grid 1 --block 64 --arg x:u32[64]=arange(64) --arg out_y:u32[64]
+// args: --grid 1 --block 64 --arg x:u32[64]=arange(64) --arg out_y:u32[64] --check all,lanes,arith
 // A recursive function with a frame on the stack. The indirect call makes the size of the stack dynamic.
 #include "device.h"
 #pragma OPENCL EXTENSION __cl_clang_function_pointers : enable

@@ -26,6 +26,7 @@ use super::kind::{Check, CheckState, Setup};
 use super::report::{Finding, Report, Site};
 use super::vgpr_msbs;
 use super::wait_states::{self, Deficit, Missing};
+use crate::calls::jumps;
 use isa_spec::pcode::builtins::Control;
 use isa_spec::tables::Role;
 use std::collections::{HashMap, HashSet};
@@ -289,7 +290,13 @@ fn freed_vgprs(program: &Program, effects: &[Effects]) -> (HashSet<usize>, HashS
     let sends = |at: &usize| effects[*at].calls.contains(&Control::SendMsg) && message(*at) == Some(number);
     let frees: HashSet<usize> = (0..effects.len()).filter(sends).collect();
     let (mut open, mut seen) = (frees.iter().copied().collect::<Vec<_>>(), HashSet::new());
+    let jumps = jumps(effects);
     while let Some(from) = open.pop() {
+        // The message is in a function: its callers go on, anywhere.
+        if jumps[from].is_some() {
+            seen.extend(0..effects.len());
+            break;
+        }
         let next = wait_states::successors(program, from).into_iter().flatten();
         open.extend(next.filter(|to| seen.insert(*to)));
     }

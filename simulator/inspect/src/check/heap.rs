@@ -119,6 +119,11 @@ impl Shadow {
         Shadow { places, allocate, free, is_alone: true, code_base, ..Shadow::default() }
     }
 
+    /// Returns whether the program allocates.
+    pub fn is_used(&self) -> bool {
+        !self.places.is_empty()
+    }
+
     /// Uses blocks that other launches share.
     pub fn set_blocks(&mut self, blocks: Arc<Mutex<Blocks>>, memory: &[Region]) {
         for at in lock(&blocks).blocks.keys() {
@@ -162,9 +167,11 @@ impl Shadow {
                 arguments.iter().for_each(|(lane, address)| self.free(step, after, *lane, *address, report));
             }
             self.calls[id] = Some(Call { frees, after, arguments });
+            report.mute(wave.workgroup, wave.id, true);
             return Vec::new();
         }
         let Some(call) = self.calls[id].take_if(|call| call.after == step.pc) else { return Vec::new() };
+        report.mute(wave.workgroup, wave.id, false);
         if call.frees {
             return Vec::new();
         }

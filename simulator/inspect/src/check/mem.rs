@@ -43,6 +43,8 @@ pub struct Shadow {
     constants: std::ops::Range<u64>,
     objects: objects::Shadow,
     heap: heap::Shadow,
+    /// The blocks that the allocator has just returned: address and size.
+    fresh: Vec<(u64, u64)>,
     /// The memory of the launch.
     memory: Vec<Region>,
     /// Address ranges of the last two allocations accessed, without constants; most accesses hit one of these.
@@ -148,6 +150,7 @@ impl Shadow {
             constants: 0..0,
             objects: objects::Shadow::default(),
             heap: heap::Shadow::default(),
+            fresh: Vec::new(),
             memory: Vec::new(),
             recent: [0..0, 0..0],
         }
@@ -196,12 +199,25 @@ impl Shadow {
         // The last accessed allocations may contain blocks.
         self.recent = [0..0, 0..0];
         let mut written = lock(self.written.get_or_insert_with(Arc::default));
-        for (address, len) in new {
+        for &(address, len) in &new {
             written.forget(address);
             if len != 0 && !written.tracks(address, len) {
                 written.track(address, len);
             }
         }
+        drop(written);
+        self.fresh.extend(new);
+    }
+
+    /// Returns whether the program allocates.
+    pub fn has_allocator(&self) -> bool {
+        self.heap.is_used()
+    }
+
+    /// Takes the blocks that the allocator has just returned.
+    #[inline(always)]
+    pub fn take_fresh(&mut self) -> Option<Vec<(u64, u64)>> {
+        (!self.fresh.is_empty()).then(|| std::mem::take(&mut self.fresh))
     }
 
     /// Uses the blocks of device `malloc` that other launches share.

@@ -114,9 +114,11 @@ impl<'a> Checker<'a> {
         let mut effects = effects::table(&prepared.program, shape.wave_size);
         vgpr_msbs::resolve(&prepared.program, &mut effects);
         let chosen = Chosen::of(checks);
-        let running = chosen.running();
+        let mut running = chosen.running();
         let all = chosen.mem && chosen.init && chosen.waits;
         let states = States::new(&Setup { prepared, effects: &effects, chosen });
+        // It knows which code and which blocks are the allocator's.
+        running.mem |= states.mem.has_allocator();
         let plain = |at: usize| {
             let hazard = running.hazard && states.hazard.observes(at);
             let on_demand = chosen.arith || chosen.lanes && effects[at].class == Class::Lds;
@@ -184,7 +186,8 @@ impl<'a> Checker<'a> {
         self.states.mem.forget(&self.prepared.padding);
         match fault {
             Some(fault) => self.fault(fault),
-            None => self.states.mem.report_leaks(&mut self.report),
+            None if self.chosen.mem => self.states.mem.report_leaks(&mut self.report),
+            None => {}
         }
         self.report.finish(self.prepared)
     }
@@ -368,6 +371,10 @@ impl Observer for Checker<'_> {
     #[inline]
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         self.states.before(self.running, step, &self.effects[step.index], &mut self.report);
+        if let Some(fresh) = self.states.mem.take_fresh() {
+            let ranges = fresh.into_iter().map(|(address, len)| address..address.saturating_add(len));
+            ranges.for_each(|bytes| self.states.race.forget(&bytes));
+        }
         ControlFlow::Continue(())
     }
 
@@ -416,7 +423,7 @@ impl Observer for Checker<'_> {
     }
 
     fn keeps_going(&self) -> bool {
-        self.running.mem
+        self.chosen.mem
     }
 }
 

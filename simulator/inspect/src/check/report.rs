@@ -2,7 +2,7 @@
 
 use super::Check;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use wavesim_engine::observe::Step;
@@ -300,12 +300,18 @@ pub struct Report {
     enabled: Vec<Check>,
     findings: Vec<Finding>,
     seen: HashMap<Key, usize>,
+    /// The waves that execute code of the device libraries.
+    muted: HashSet<([u32; 3], u32)>,
 }
+
+/// The checks whose findings in the device libraries are dropped: nobody who uses these can do anything about them.
+const MUTED: [Check; 5] = [Check::Init, Check::Race, Check::Waits, Check::Lanes, Check::Arith];
 
 impl Report {
     /// Creates a report that accepts findings of the enabled checks only.
     pub fn new(enabled: &[Check]) -> Report {
-        Report { enabled: enabled.to_vec(), findings: Vec::new(), seen: HashMap::new() }
+        let (findings, seen, muted) = (Vec::new(), HashMap::new(), HashSet::new());
+        Report { enabled: enabled.to_vec(), findings, seen, muted }
     }
 
     /// Returns whether a finding is new and must be passed to [`Report::add`]; otherwise counts the
@@ -323,8 +329,20 @@ impl Report {
         }
     }
 
+    /// Drops most findings of a wave until it has left the device libraries.
+    pub fn mute(&mut self, workgroup: [u32; 3], wave: u32, muted: bool) {
+        match muted {
+            true => self.muted.insert((workgroup, wave)),
+            false => self.muted.remove(&(workgroup, wave)),
+        };
+    }
+
     /// Adds a finding and returns its number, for [`Report::demote`].
     pub fn add(&mut self, finding: Finding) -> usize {
+        let wave = (finding.site.workgroup, finding.site.wave);
+        if !self.muted.is_empty() && MUTED.contains(&finding.check) && self.muted.contains(&wave) {
+            return usize::MAX;
+        }
         let other = finding.other.as_ref().map(|o| o.site.pc);
         let key = (finding.check, finding.kind, finding.site.pc, other);
         self.seen.insert(key, self.findings.len());
@@ -334,9 +352,10 @@ impl Report {
 
     /// Turns a finding into a note, for the given reason.
     pub fn demote(&mut self, number: usize, reason: &str) {
-        let finding = &mut self.findings[number];
-        finding.severity = Severity::Note;
-        finding.hint = Some(reason.to_string());
+        if let Some(finding) = self.findings.get_mut(number) {
+            finding.severity = Severity::Note;
+            finding.hint = Some(reason.to_string());
+        }
     }
 
     /// Returns the findings so far, in the order in which they were found.

@@ -47,6 +47,7 @@ use ordering::{Caches, Ordering};
 use phase::Phase;
 use plain::is_repeated_load;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use view::{Missing, view};
 use wavesim_engine::observe::{Done, Step};
@@ -314,6 +315,11 @@ impl Shadow {
             };
             self.ended.insert(self.first + at as u32, ended);
         }
+    }
+
+    /// Forgets the accesses to bytes of global memory: they are a new block of `malloc`, which orders its users.
+    pub fn forget(&mut self, bytes: &Range<u64>) {
+        self.global.forget(bytes);
     }
 
     /// Returns an epoch of a wave: accesses of earlier epochs may have been released before they completed.

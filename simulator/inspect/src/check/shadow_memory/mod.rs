@@ -13,6 +13,7 @@ mod visit;
 use cell::Cell;
 pub use cell::Record;
 use page::{LastAccess, PAGE, Page};
+use std::ops::Range;
 use visit::{Visit, whole_record};
 use wavesim_machine::exec::watch::Access;
 
@@ -104,6 +105,31 @@ impl Node {
         }
     }
 
+    /// Drops the records of a range of bytes. The node starts at `start`.
+    fn forget(&mut self, level: usize, start: u64, bytes: &Range<u64>) {
+        if bytes.start <= start && start + SIZES[level] <= bytes.end {
+            (self.cell, self.split) = (Cell::default(), false);
+            return;
+        }
+        if !self.split {
+            self.split(level);
+        }
+        let size = part_size(level);
+        let inside = |at: u64| at < bytes.end && bytes.start < at + size;
+        let starts = (start..).step_by(size as usize);
+        match &mut self.parts {
+            Parts::None => {}
+            Parts::Nodes(nodes) => {
+                let parts = starts.zip(nodes.iter_mut()).filter(|(at, _)| inside(*at));
+                parts.for_each(|(at, node)| node.forget(level + 1, at, bytes));
+            }
+            Parts::Dwords(cells) => {
+                let parts = starts.zip(cells.iter_mut()).filter(|(at, _)| inside(*at));
+                parts.for_each(|(_, cell)| *cell = Cell::default());
+            }
+        }
+    }
+
     /// Returns the cell of the dword at an offset in the node.
     fn dword(&self, level: usize, offset: u64) -> Cell {
         let size = part_size(level);
@@ -172,6 +198,19 @@ impl ShadowMemory {
     /// Drops all records.
     pub fn clear(&mut self) {
         self.pages.iter_mut().for_each(Page::clear);
+    }
+
+    /// Drops the records of a range of bytes, and of the rest of the dwords at its ends.
+    pub fn forget(&mut self, bytes: &Range<u64>) {
+        let size = BLOCK * PAGE as u64;
+        for number in bytes.start / size..bytes.end.div_ceil(size) {
+            let Some(&page) = self.index.get(&number) else { continue };
+            let start = bytes.start.saturating_sub(number * size) / BLOCK;
+            let end = bytes.end.saturating_sub(number * size).div_ceil(BLOCK).min(PAGE as u64);
+            for at in start..end {
+                self.pages[page].forget(at as usize, number * size + at * BLOCK, bytes);
+            }
+        }
     }
 
     /// Returns the index of a page.

@@ -2,7 +2,8 @@
 //! block has a compact record and no node.
 
 use super::cell::{Cell, Record};
-use super::{ALL_BYTES, Node};
+use super::{ALL_BYTES, BLOCK, Node};
+use std::ops::Range;
 
 /// Blocks per page.
 pub(super) const PAGE: usize = 64;
@@ -64,6 +65,15 @@ impl Page {
     /// Drops all records.
     pub fn clear(&mut self) {
         self.exclusive.iter_mut().for_each(|block| block.wave = 0);
+    }
+
+    /// Drops the records of a range of bytes in a block, which starts at `start`.
+    pub fn forget(&mut self, at: usize, start: u64, bytes: &Range<u64>) {
+        if bytes.start <= start && start + BLOCK <= bytes.end {
+            self.exclusive[at].wave = 0;
+        } else if self.exclusive[at].wave != 0 {
+            self.node(at).forget(0, start, bytes);
+        }
     }
 
     /// Returns the node of a block, created from the compact record if necessary.
