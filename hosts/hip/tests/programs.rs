@@ -483,7 +483,9 @@ quit
     // Other launches run as usual.
     let (out, errors) = program.run(&debug("add:2"));
     assert_eq!(out, "wavesim gfx1100, no error: c[1] = 2.5, c[999] = 1000.5\n", "{errors}");
-    assert_eq!(errors, "");
+    // The program says at its end that there was no such launch.
+    let launches = "1 of `add(float const*, float const*, float*, int)`";
+    assert_eq!(errors, format!("wavesim: WAVESIM_DEBUG=add:2: no such launch; there were {launches}\n"));
 }
 
 /// An editor attaches to a launch of the program, with the token that the program has printed.

@@ -242,9 +242,14 @@ impl Kernel {
         let map = device.launch_memory(own)?;
         let settings = device.settings();
         let debugged = settings.debug.as_ref().filter(|d| d.selects(&self.name, options.number));
+        if let Some(target) = &settings.debug {
+            debug::record(target, &self.name, debugged.is_some());
+        }
         let places = || {
             let args: Vec<_> = self.arguments().cloned().collect();
-            (debug::buffers(&args, kernarg, map.ranges()), debug::writable(map.ranges()))
+            let parameters = debug::parameters(&self.code);
+            let buffers = debug::buffers(&args, &parameters, kernarg, map.ranges(), own.extra);
+            (buffers, debug::writable(map.ranges()))
         };
         let debugged = debugged.map(|target| {
             let (buffers, writable) = places();
@@ -266,7 +271,7 @@ impl Kernel {
         if own.exact {
             prepared.labels = self.code.labels.to_vec();
             prepared.constant = self.code.image.constant(module.image());
-            prepared.objects = ObjectSource::of(&self.code);
+            prepared.objects = ObjectSource::of(&self.code, slot.kernarg);
             prepared.padding = request::padding(&self.code, slot.kernarg, kernarg.len() as u64);
         }
         let regions: Vec<Region> = match &device.inner.timing {
@@ -298,6 +303,7 @@ impl Kernel {
             prepared.buffers = buffers;
             prepared.labels = self.code.labels.to_vec();
             prepared.debug = self.code.debug.clone();
+            prepared.objects = ObjectSource::of(&self.code, slot.kernarg);
             debug::run(&prepared, &options, target, ranges)
         });
         module.release_program(prepared.program);

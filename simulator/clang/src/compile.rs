@@ -238,7 +238,7 @@ impl Job<'_> {
         let libraries = Libraries::find(clang).ok_or(CompileError::NoLibraries(Language::OpenCl))?;
         let mut arguments: Vec<String> = ["-x", "cl", "-target", TARGET].map(String::from).to_vec();
         arguments.extend([format!("-mcpu={}", self.processor), "-mcode-object-version=5".to_string()]);
-        arguments.extend(["-O2", "-g1", "-cl-kernel-arg-info", "-D__OPENCL_VERSION__=300"].map(String::from));
+        arguments.extend(["-O2", "-g", "-cl-kernel-arg-info", "-D__OPENCL_VERSION__=300"].map(String::from));
         arguments.extend(libraries.options(clang, self.processor, folder)?);
         if !self.arguments.iter().any(|option| option.starts_with("-cl-std=")) {
             arguments.push("-cl-std=CL1.2".to_string());
@@ -274,7 +274,7 @@ impl Job<'_> {
         let libraries = Libraries::find(clang).filter(|found| matches!(found, Libraries::Rocm(_)));
         let libraries = libraries.ok_or(CompileError::NoLibraries(Language::Hip))?;
         let mut arguments = vec!["-x".to_string(), "hip".to_string(), "--cuda-device-only".to_string()];
-        arguments.extend(["--no-gpu-bundle-output", "-O3", "-g1", "-std=c++17"].map(String::from));
+        arguments.extend(["--no-gpu-bundle-output", "-O3", "-g", "-std=c++17"].map(String::from));
         arguments.push(format!("--offload-arch={}", self.processor));
         arguments.push(format!("--rocm-path={}", headers.display()));
         let wave_size = folder.write("wave_size.h", WAVE_SIZE.as_bytes())?;

@@ -165,7 +165,7 @@ impl Session<'_, '_> {
     /// Returns a variable of the source, in the selected frame.
     fn object(&mut self, name: String, expression: String, object: Object) -> Variable {
         let shown = object.show(&self.debugger.timeline, self.debugger.focus, None);
-        let kind = Some(object.kind.name.clone());
+        let (kind, of_start) = (Some(object.kind.name.clone()), object.of_start);
         let wave = self.debugger.focus.wave;
         let frame = self.debugger.timeline.selected_frame(wave);
         let mut variables_reference = 0;
@@ -175,7 +175,11 @@ impl Session<'_, '_> {
         }
         Variable {
             name,
-            value: shown.unwrap_or_else(|message| format!("({message})")),
+            value: match shown {
+                Ok(value) if of_start => format!("{value} (at the start)"),
+                Ok(value) => value,
+                Err(message) => format!("({message})"),
+            },
             kind,
             evaluate_name: Some(expression),
             variables_reference,

@@ -298,11 +298,27 @@ pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
     if timeline.prepared.source.is_none() && program.source_files().is_empty() {
         return Err("the kernel has no source; give an address (0x…)".to_string());
     }
-    let lines = program.lines.iter().enumerate().filter(|(_, l)| **l >= number);
-    let first = lines.min_by_key(|(at, l)| (**l, *at));
-    first
+    let own = kernel_file(timeline);
+    let first = |own: Option<u32>| {
+        let lines = program.lines.iter().enumerate().filter(|(_, l)| **l >= number);
+        let lines = lines.filter(|(at, _)| own.is_none() || program.source_line(*at).map(|l| l.file) == own);
+        lines.min_by_key(|(at, l)| (**l, *at))
+    };
+    first(own)
+        .or_else(|| first(None))
         .map(|(at, _)| program.pcs[at])
         .ok_or_else(|| format!("there is no instruction at or after line {number}"))
+}
+
+/// Returns the number of the file that has the kernel: its first instructions may be of functions of a header.
+fn kernel_file(timeline: &Timeline<'_>) -> Option<u32> {
+    let (prepared, program) = (timeline.prepared, &timeline.prepared.program);
+    let at = program.inst_at(prepared.shape.entry_pc)?;
+    let functions = prepared.debug.functions(program.address(program.pcs[at]));
+    let call = functions.iter().rev().nth(1).and_then(|function| function.call.as_ref());
+    let files = program.source_files();
+    let of_call = call.and_then(|call| files.iter().position(|file| file.path == call.path));
+    of_call.map(|file| file as u32).or_else(|| program.source_line(at).map(|line| line.file))
 }
 
 /// Returns the instructions at which a function begins that debug information names: where its frame has been set up,

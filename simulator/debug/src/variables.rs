@@ -63,6 +63,8 @@ pub struct Object {
     store: Store,
     /// The first bit and the number of bits, of a bit field.
     bits: Option<(u32, u32)>,
+    /// Whether the value is that at the start of the kernel: the variable has been optimised out.
+    pub of_start: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -149,7 +151,14 @@ pub fn object(timeline: &Timeline<'_>, focus: Focus, variable: &Variable) -> Res
     let address = timeline.prepared.program.address(timeline.frame_pc(focus.wave));
     let location = match debug.locate(variable, address, &state) {
         Ok(location) => location,
-        Err(debug_info::Missing::OptimisedOut) => return Err(format!("`{name}` is optimised out here")),
+        Err(debug_info::Missing::OptimisedOut) => {
+            // Its last value is not known, but the first one of a kernel's parameter is.
+            let argument = timeline.prepared.objects.argument(variable);
+            let argument = argument.filter(|bytes| kind.size <= bytes.end - bytes.start);
+            let bytes = argument.ok_or_else(|| format!("`{name}` is optimised out here"))?;
+            let store = Store::Memory { space: Space::Global, address: bytes.start };
+            return Ok(Object { kind, store, bits: None, of_start: true });
+        }
         Err(missing) => {
             let offset = timeline.prepared.objects.lds_offset(name);
             let known = offset.filter(|_| missing == debug_info::Missing::Lds);
@@ -165,7 +174,7 @@ pub fn object(timeline: &Timeline<'_>, focus: Focus, variable: &Variable) -> Res
         [(Piece::Value(value), None)] => Store::Value(value),
         _ => Store::Pieces { location, offset: 0 },
     };
-    Ok(Object { kind, store, bits: None })
+    Ok(Object { kind, store, bits: None, of_start: false })
 }
 
 impl Object {
@@ -196,6 +205,9 @@ impl Object {
                 let Store::Memory { space, address } = self.store else {
                     return Err("the value is not in memory".to_string());
                 };
+                if self.of_start {
+                    return Err("the variable is optimised out here".to_string());
+                }
                 let (space, size) = match space {
                     Space::Lds => (debug_info::Space::Local, 4),
                     Space::Scratch => (debug_info::Space::Private, 4),
@@ -203,7 +215,7 @@ impl Object {
                 };
                 let kind = Kind::Pointer { space, target: None };
                 let kind = Type { name: format!("{} *", self.kind.name), size, kind };
-                Ok(Object { kind, store: Store::Value(address), bits: None })
+                Ok(Object { kind, store: Store::Value(address), bits: None, of_start: false })
             }
         }
     }
@@ -218,7 +230,7 @@ impl Object {
             }
             Store::Value(value) => Store::Value(value.checked_shr(8 * by as u32).unwrap_or(0)),
         };
-        Object { kind, store, bits: None }
+        Object { kind, store, bits: None, of_start: self.of_start }
     }
 
     fn member(self, name: &str) -> Result<Object, String> {
@@ -268,7 +280,7 @@ impl Object {
         let by = (index as i64).wrapping_mul(kind.size as i64);
         let address = self.bits(timeline, focus)?.wrapping_add_signed(by);
         let (space, address) = resolved(space, address);
-        Ok(Object { kind, store: Store::Memory { space, address }, bits: None })
+        Ok(Object { kind, store: Store::Memory { space, address }, bits: None, of_start: false })
     }
 
     /// Returns the bytes of the value.
@@ -335,13 +347,12 @@ impl Object {
         focus: Focus,
         format: Option<Format>,
     ) -> Result<String, String> {
-        if self.bits.is_some() {
-            let bits = Value::Int(self.bits(timeline, focus)?.into());
-            return Ok(Format::value(format, bits));
-        }
-        let bytes = self.bytes(timeline, focus)?;
         let mut out = String::new();
-        show(&self.kind, &bytes, format, &mut out);
+        if self.bits.is_some() {
+            out = Format::value(format, Value::Int(self.bits(timeline, focus)?.into()));
+        } else {
+            show(&self.kind, &self.bytes(timeline, focus)?, format, &mut out);
+        }
         Ok(out)
     }
 
@@ -355,6 +366,11 @@ impl Object {
     /// # Errors
     /// The value is no number, or is stored nowhere.
     pub fn edits(&self, timeline: &Timeline<'_>, focus: Focus, value: Value) -> Result<Vec<Edit>, String> {
+        if self.of_start {
+            return Err(
+                "the variable is optimised out here; only its value at the start is known".to_string()
+            );
+        }
         let dtype = dtype_of(&self.kind)
             .filter(|_| self.bits.is_none())
             .ok_or_else(|| format!("a value of the type `{}` cannot be set", self.kind.name))?;
@@ -401,7 +417,7 @@ impl Object {
     /// Returns the memory that holds the value: the address space, the address and the size in bytes.
     pub fn memory(&self) -> Option<(Space, u64, u64)> {
         match self.store {
-            Store::Memory { space, address } => Some((space, address, self.kind.size)),
+            Store::Memory { space, address } if !self.of_start => Some((space, address, self.kind.size)),
             _ => None,
         }
     }
@@ -453,7 +469,7 @@ fn piece_byte(timeline: &Timeline<'_>, focus: Focus, location: &Location, at: u6
 }
 
 /// Returns the element type of arrays that has the representation of a type.
-fn dtype_of(kind: &Type) -> Option<DType> {
+pub fn dtype_of(kind: &Type) -> Option<DType> {
     Some(match (&kind.kind, kind.size) {
         (Kind::Float, 2) if kind.name.contains("bf16") => DType::BF16,
         (Kind::Float, 2) => DType::F16,

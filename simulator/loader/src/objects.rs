@@ -1,8 +1,8 @@
 //! The objects of a program: variables in global memory, in LDS and in the frames of functions. An access that is meant
 //! for one of them and reaches another is within the bounds of memory, but wrong.
 
-use super::code_object::{Kernel, Variable};
-use super::debug_info::DebugInfo;
+use super::code_object::{self, Kernel};
+use super::debug_info::{DebugInfo, Variable};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -43,32 +43,36 @@ pub struct Objects {
 #[derive(Debug, Clone, Default)]
 pub struct ObjectSource {
     /// The symbols of the file.
-    pub variables: Arc<[Variable]>,
+    pub variables: Arc<[code_object::Variable]>,
     /// The debug information of the file.
     pub debug: Arc<DebugInfo>,
     /// The address of the kernel's code, in the file.
     pub entry: u64,
     /// The static LDS of the kernel.
     pub lds_bytes: u64,
+    /// The addresses of the kernel's explicit arguments.
+    pub arguments: Vec<Range<u64>>,
     /// The variables in LDS, once they have been asked for.
     lds: OnceLock<Vec<Object>>,
 }
 
 impl ObjectSource {
-    /// Returns what the variables of a kernel and of its file are found from.
-    pub fn of(kernel: &Kernel) -> ObjectSource {
+    /// Returns what the variables of a kernel and of its file are found from. `kernarg` is the address of its arguments.
+    pub fn of(kernel: &Kernel, kernarg: u64) -> ObjectSource {
+        let bytes = |offset: u64, size: u64| kernarg + offset..kernarg + offset + size;
         ObjectSource {
             variables: kernel.variables.clone(),
             debug: kernel.debug.clone(),
             entry: kernel.entry,
             lds_bytes: u64::from(kernel.group_segment()),
+            arguments: kernel.explicit_args().map(|a| bytes(a.offset.into(), a.size.into())).collect(),
             lds: OnceLock::new(),
         }
     }
 
     /// Collects the objects: symbols with a size, and what the debug information knows.
     pub fn read(&self) -> Objects {
-        let bytes = |v: &Variable| v.address..v.address.saturating_add(v.size);
+        let bytes = |v: &code_object::Variable| v.address..v.address.saturating_add(v.size);
         let global = self.variables.iter().map(|v| Object { name: v.name.clone(), bytes: bytes(v) });
         let mut frames = self.debug.frames();
         frames.retain(|frame| frame.variables.len() > 1);
@@ -82,6 +86,13 @@ impl ObjectSource {
             let variables = self.debug.lds_variables(self.entry);
             lds_layout(&variables, self.lds_bytes).unwrap_or_default()
         })
+    }
+
+    /// Returns the address of the argument from which a parameter of the kernel has its first value.
+    pub fn argument(&self, parameter: &Variable) -> Option<Range<u64>> {
+        let all = self.debug.parameters(self.entry);
+        let at = all.iter().position(|other| other == parameter)?;
+        self.arguments.get(at).filter(|_| all.len() == self.arguments.len()).cloned()
     }
 
     /// Returns the offset of a variable in LDS, if it is known, and no other one has its name.

@@ -518,7 +518,7 @@ fn finish(
     let modes = abi::modes(&kernel.descriptor);
     let (labels, debug) = (kernel.labels.to_vec(), kernel.debug.clone());
     let padding = padding(kernel, kernarg_at, kernarg.len() as u64);
-    let (constant, objects) = (kernel.image.constant(code), ObjectSource::of(kernel));
+    let (constant, objects) = (kernel.image.constant(code), ObjectSource::of(kernel, kernarg_at));
     Ok(Prepared {
         labels,
         modes,

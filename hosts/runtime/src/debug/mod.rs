@@ -9,18 +9,23 @@ mod attach;
 
 use crate::launch::{RunOptions, report_of};
 use crate::{Error, HostMemory, Report, message};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, Once, PoisonError};
 use wavesim::array::DType;
 use wavesim::debug::command::{Debugger, Files, Flow};
 use wavesim::debug::timeline::Timeline;
+use wavesim::debug::variables::dtype_of;
 use wavesim::debug::view;
 use wavesim::fault::{Fault, FaultKind};
 use wavesim::files;
-use wavesim::loader::code_object::Arg;
+use wavesim::loader::code_object::{Arg, Kernel};
+use wavesim::loader::debug_info::{Kind, Variable};
+use wavesim::loader::kernel_name::{demangled, is_named};
 use wavesim::loader::prepared::{Buffer, Prepared};
 use wavesim::sched::dispatch::RunStats;
 
@@ -56,21 +61,73 @@ impl DebugTarget {
 
     /// Returns whether a launch is debugged.
     pub fn selects(&self, kernel: &str, launch: u64) -> bool {
-        // In a mangled name, the length precedes the name of the function (Itanium C++ ABI, *Mangling*).
-        let mangled =
-            || kernel.starts_with("_Z") && kernel.contains(&format!("{}{}", self.kernel.len(), self.kernel));
         self.launch.is_none_or(|number| number == launch)
-            && (self.kernel == "*" || self.kernel == kernel || mangled())
+            && (self.kernel == "*" || is_named(kernel, &self.kernel))
     }
 }
 
-/// Returns the arguments of a kernel that point to memory of the launch, as buffers of the debugger. Those
-/// without a name in the metadata are `arg0`, `arg1` …, by position.
-pub(crate) fn buffers(args: &[Arg], kernarg: &[u8], ranges: &[HostMemory]) -> Vec<Buffer> {
+/// The launches of the process, as long as none has been debugged: how many of each kernel.
+static MISSED: Mutex<Option<(DebugTarget, BTreeMap<String, u64>)>> = Mutex::new(None);
+
+/// Records a launch, so that a process in which none is debugged says so at its end.
+pub(crate) fn record(target: &DebugTarget, kernel: &str, debugged: bool) {
+    static FIRST: Once = Once::new();
+    FIRST.call_once(|| {
+        // SAFETY: `report_missed` does not unwind. If the registration fails, there is no report.
+        let _ = unsafe { libc::atexit(report_missed) };
+    });
+    let mut missed = MISSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let (wanted, launches) = missed.get_or_insert_with(|| (target.clone(), BTreeMap::new()));
+    match debugged {
+        true => wanted.launch = Some(0),
+        false => *launches.entry(kernel.to_string()).or_default() += 1,
+    }
+}
+
+extern "C" fn report_missed() {
+    let Ok(missed) = MISSED.try_lock() else { return };
+    let Some((target, launches)) = missed.as_ref().filter(|(target, _)| target.launch != Some(0)) else {
+        return;
+    };
+    let number = target.launch.map_or(String::new(), |number| format!(":{number}"));
+    let each = launches.iter().map(|(kernel, times)| format!("{times} of `{}`", demangled(kernel)));
+    let each: Vec<String> = each.collect();
+    let kernel = &target.kernel;
+    message::report(&format!(
+        "WAVESIM_DEBUG={kernel}{number}: no such launch; there were {}",
+        each.join(", ")
+    ));
+}
+
+/// Returns the parameters of a kernel that point to numbers, from its debug information: name and type, by position.
+pub(crate) fn parameters(kernel: &Kernel) -> Vec<Option<(String, DType)>> {
+    let debug = &kernel.debug;
+    let pointee = |variable: &Variable| match debug.type_of(variable.kind?)?.kind {
+        Kind::Pointer { target, .. } => Some((variable.name.clone(), dtype_of(&debug.type_of(target?)?)?)),
+        _ => None,
+    };
+    let mut all: Vec<_> = debug.parameters(kernel.entry).iter().map(pointee).collect();
+    if all.len() != kernel.explicit_args().count() {
+        all.clear();
+    }
+    all
+}
+
+/// Returns the arguments of a kernel that point to memory of the launch, as buffers of the debugger. Their names are
+/// those of the metadata, of the debug information, or of memory that the host has for this launch (`own`), or else
+/// `arg0`, `arg1` …, by position.
+pub(crate) fn buffers(
+    args: &[Arg],
+    parameters: &[Option<(String, DType)>],
+    kernarg: &[u8],
+    ranges: &[HostMemory],
+    own: &[HostMemory],
+) -> Vec<Buffer> {
     let buffer = |(position, arg): (usize, &Arg)| {
         let at = arg.offset as usize;
         let address = u64::from_le_bytes(kernarg.get(at..at + 8)?.try_into().ok()?);
         let range = ranges.iter().find(|r| address.wrapping_sub(r.address()) < r.len())?;
+        let parameter = parameters.get(position).and_then(Option::as_ref);
         let dtype = match arg.type_name.as_deref().unwrap_or("").trim_end_matches('*') {
             "float" => DType::F32,
             "double" => DType::F64,
@@ -82,10 +139,13 @@ pub(crate) fn buffers(args: &[Arg], kernarg: &[u8], ranges: &[HostMemory]) -> Ve
             "ushort" => DType::U16,
             "char" => DType::I8,
             "uchar" => DType::U8,
-            _ => DType::U32,
+            _ => parameter.map_or(DType::U32, |(_, dtype)| *dtype),
         };
         let elements = (range.address() + range.len() - address) / dtype.size() as u64;
         let name = arg.name.as_deref().map(|name| name.trim_end_matches(".coerce").to_string());
+        let name = name.or_else(|| parameter.map(|(name, _)| name.clone()));
+        let holds = |r: &&HostMemory| !r.name().is_empty() && address.wrapping_sub(r.address()) < r.len();
+        let name = name.or_else(|| own.iter().find(holds).map(|range| range.name().to_string()));
         let name = name.unwrap_or_else(|| format!("arg{position}"));
         let len_bytes = elements * dtype.size() as u64;
         Some(Buffer { name, address, len_bytes, dtype, shape: vec![elements], output: false, surface: None })
@@ -269,7 +329,7 @@ mod tests {
         assert!(!target("add").selects("_Z4add2Pf", 1) && !target("ad").selects("add", 1));
         assert!(target("add:2").selects("add", 2) && !target("add:2").selects("add", 1));
         assert!(target("*:3").selects("anything", 3) && !target("*:3").selects("anything", 4));
-        assert_eq!(target("a::b").launch, None);
+        assert!(target("a::b").launch.is_none() && target("a::b").selects("_ZN1a1bEPf", 1));
         assert!(DebugTarget::parse("add:0").is_err() && DebugTarget::parse("add:x").is_err());
     }
 }

@@ -124,6 +124,7 @@ impl Debugger<'_> {
                 Some((Space::Global, address, len)) => self.watched_memory(address, len.max(1)),
                 Some((Space::Lds, offset, len)) => self.watched_lds(offset, len.max(1)),
                 Some((Space::Scratch, offset, len)) => self.watched_scratch(offset, len.max(1)),
+                None if object.of_start => Err(format!("`{text}` is optimised out here")),
                 None => Err(format!("`{text}` is in a register now: watch that (`info locals`, `p`)")),
             };
         }

@@ -32,11 +32,13 @@ impl Debugger<'_> {
         if frame.function.is_some() {
             let scope = variables::in_scope(&self.timeline, self.focus.wave);
             let parameters = scope.iter().filter(|v| v.parameter).map(|v| {
-                let value = variables::object(&self.timeline, self.focus, v);
-                let value = value.and_then(|object| object.show(&self.timeline, self.focus, None));
-                match value {
-                    Ok(value) if value.len() <= MAX_PARAMETER => format!("{} = {value}", v.name),
-                    Ok(_) => format!("{} = …", v.name),
+                let Ok(object) = variables::object(&self.timeline, self.focus, v) else {
+                    return format!("{} = ?", v.name);
+                };
+                let mark = if object.of_start { "@start" } else { "" };
+                match object.show(&self.timeline, self.focus, None) {
+                    Ok(value) if value.len() <= MAX_PARAMETER => format!("{}{mark} = {value}", v.name),
+                    Ok(_) => format!("{}{mark} = …", v.name),
                     Err(_) => format!("{} = ?", v.name),
                 }
             });
@@ -122,9 +124,13 @@ impl Debugger<'_> {
             if !names.insert(name.clone()) {
                 continue;
             }
-            match object.and_then(|object| object.show(&self.timeline, self.focus, None)) {
-                Ok(value) => {
-                    let _ = writeln!(out, "{name} = {value}");
+            let shown = object.and_then(|object| {
+                let mark = if object.of_start { "@start" } else { "" };
+                object.show(&self.timeline, self.focus, None).map(|value| (mark, value))
+            });
+            match shown {
+                Ok((mark, value)) => {
+                    let _ = writeln!(out, "{name}{mark} = {value}");
                 }
                 Err(message) => {
                     let _ = writeln!(out, "{name}: {}", message.trim_start_matches(&format!("`{name}` is ")));

@@ -209,7 +209,8 @@ impl Debugger<'_> {
         if let Some(object) = self.object(what, self.focus)?
             && (format.is_none() || object.has_parts())
         {
-            let _ = writeln!(out, "{what} = {}", object.show(&self.timeline, self.focus, format)?);
+            let mark = if object.of_start { "@start" } else { "" };
+            let _ = writeln!(out, "{what}{mark} = {}", object.show(&self.timeline, self.focus, format)?);
             return Ok(());
         }
         let value = expr::evaluate(what, &self.timeline, self.focus)?;

@@ -208,6 +208,14 @@ impl DebugInfo {
         found.into_iter().map(|(_, variable)| variable).collect()
     }
 
+    /// Returns the parameters of the function at an address, in their order.
+    pub fn parameters(&self, address: u64) -> Vec<Variable> {
+        let around = self.functions(address).pop();
+        let mut all = around.map_or_else(Vec::new, |function| self.variables(&function, address));
+        all.retain(|variable| variable.parameter);
+        all
+    }
+
     /// Returns the variables outside of functions.
     pub fn globals(&self) -> Vec<Variable> {
         let Some(inner) = &self.inner else { return Vec::new() };

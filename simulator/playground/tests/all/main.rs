@@ -428,3 +428,49 @@ fn instructions_are_linked_to_lines_of_the_source() {
     program["source"] = json!("other.cl");
     assert_eq!(lines(&program), [0u32; 0]);
 }
+
+/// Sessions of the command whose kernel is text without options: the page's debugger answers the same.
+#[test]
+fn commands_are_those_of_the_command_line() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut sessions = 0;
+    for entry in std::fs::read_dir(root.join("tests/filetests/debug")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "txt") {
+            continue;
+        }
+        let script = std::fs::read_to_string(&path).unwrap();
+        let name = script.lines().next().unwrap().strip_prefix("# args: ").unwrap();
+        if !name.ends_with(".rdna") || name.contains(' ') {
+            continue;
+        }
+        let text = std::fs::read_to_string(root.join(name)).unwrap();
+        let mut page = Playground::default();
+        let program = json!({"name": name, "text": text});
+        let start = json!({"op": "start", "program": program, "max_instructions": 1_000_000_000_u64});
+        send(&mut page, &start).unwrap();
+        let mut shown = String::new();
+        for line in script.lines() {
+            shown += &format!("(wavesim) {line}\n");
+            // The page repeats a command that has been paused.
+            loop {
+                let state = send(&mut page, &json!({"op": "command", "line": line, "view": {}})).unwrap();
+                if state["paused"] == true {
+                    continue;
+                }
+                match state["failed"].as_str() {
+                    Some(message) => shown += &format!("error: {message}\n"),
+                    None => shown += state["text"].as_str().unwrap_or_default(),
+                }
+                break;
+            }
+        }
+        let expected = std::fs::read_to_string(path.with_extension("expected")).unwrap();
+        // The command also prints the first position and its exit status.
+        let expected: Vec<&str> = expected.lines().collect();
+        let shown: Vec<&str> = shown.lines().collect();
+        assert_eq!(shown, expected[1..expected.len() - 1], "{}", path.display());
+        sessions += 1;
+    }
+    assert!(sessions > 10, "{sessions}");
+}
