@@ -127,6 +127,40 @@ twice the square of 9: 162
     assert!(errors.contains("OpenCL lists only the devices of WAVESIM_DEVICES that are gfx1100"), "{errors}");
 }
 
+/// A launch is stopped in the debugger: arguments by name, a changed result, and the program goes on.
+#[test]
+fn a_launch_is_debugged() {
+    let Some(program) = compile("vector_add", "debug") else { return };
+    let commands = program.vendors.with_file_name("commands.txt");
+    let script = "\
+p b[0..1]
+tbreak 3
+continue
+bt
+until s_endpgm
+p c[1]
+last-write c[1]
+p c[1]
+until s_endpgm
+set c[1] = 42
+";
+    std::fs::write(&commands, script).unwrap();
+    let debug = [("WAVESIM_DEBUG", "add:1"), ("WAVESIM_DEBUG_COMMANDS", commands.to_str().unwrap())];
+    let (out, errors) = program.run(&[], &debug);
+    for part in [
+        "launch 1 of `add`",
+        "b[0..1] =\n     0: 1.5 1.5\n",
+        // The build has debug information, and the line is one of the program, not of a header.
+        "#0  add(a@start = 0x",
+        ") at program.cl:3\n",
+        "c[1] = 2.5\n",
+        "c[1] = 0.0\n",
+    ] {
+        assert!(errors.contains(part), "no `{part}` in\n{errors}");
+    }
+    assert_eq!(out, "wavesim gfx1100: c[1] = 42, c[999] = 1000.5\n", "{errors}");
+}
+
 #[test]
 fn features() {
     let Some(program) = compile("features", "features") else { return };
