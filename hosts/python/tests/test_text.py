@@ -190,3 +190,28 @@ def test_reports_show_what_a_run_did(tmp_path):
     assert len(rows) == 8 and sum(rows["count"] if hasattr(rows, "columns") else [r["count"] for r in rows]) == 8
     (finding,) = wavesim.observe(ADD_ONE.replace("  s_waitcnt vmcnt(0)\n", ""), check="waits").findings
     assert finding["check"] == "waits" and finding["line"] == 11
+
+SESSIONS = EXAMPLES.parent / "tests/filetests/debug"
+
+
+def _sessions():
+    """Sessions of the command with a text kernel and no options: its file, and the commands."""
+    for script in sorted(SESSIONS.glob("*.txt")):
+        lines = script.read_text().splitlines()
+        kernel = lines[0].removeprefix("# args: ")
+        if kernel.endswith(".rdna"):
+            yield pytest.param(EXAMPLES.parent / kernel, lines, script.with_suffix(".expected"), id=script.stem)
+
+
+@pytest.mark.parametrize("kernel, lines, expected", _sessions())
+def test_sessions_are_those_of_the_command(kernel, lines, expected):
+    debugger = wavesim.debug(kernel)
+    shown = ""
+    for line in lines:
+        shown += f"(wavesim) {line}\n"
+        try:
+            shown += debugger.execute(line)
+        except wavesim.Error as error:
+            shown += f"error: {error}\n"
+    # The command also prints the first position and its exit status.
+    assert shown.splitlines() == expected.read_text().splitlines()[1:-1]
