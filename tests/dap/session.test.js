@@ -352,6 +352,28 @@ test("frames and variables of the source", async (t) => {
   assert.deepEqual([outer.name, outer.line], ["blur", 40]);
 });
 
+test("inlined functions and names of instructions", async (t) => {
+  const nested = "tests/filetests/debug/objects/nested.gfx1100-O0.co";
+  const { client, thread } = await entry(t, nested, { grid: [2], block: [32], args: ["out: f32[32]", "2"] });
+  const set = async (names) =>
+    (await client.setFunctionBreakpointsRequest({ breakpoints: names.map((name) => ({ name })) })).body.breakpoints;
+  // A breakpoint in a function that is inlined twice stops in both places.
+  assert.deepEqual((await set(["square"])).map((b) => b.verified), [true]);
+  for (const line of [12, 14]) {
+    await stop(client, "continue", { threadId: thread });
+    const { stackFrames } = (await client.stackTraceRequest({ threadId: thread })).body;
+    assert.deepEqual(stackFrames.slice(0, 2).map((f) => [f.name, f.line]), [["square (inlined)", 7], ["mix", line]]);
+  }
+  // Several variables in LDS.
+  const { stackFrames } = (await client.stackTraceRequest({ threadId: thread })).body;
+  const locals = await variables(client, await scope(client, stackFrames[2].id, "Locals"));
+  assert.equal(locals.find((v) => v.name === "small").value, "{1, 2, 6, 24}");
+  // All instructions of a name.
+  assert.deepEqual((await set(["s_barrier", "v_nothing"])).map((b) => b.verified), [true, false]);
+  const hit = await stop(client, "continue", { threadId: thread });
+  assert.equal((await top(client, hit.threadId)).line, 28);
+});
+
 // The tasks of docs/debugger.md, *A session of twelve tasks*.
 test("the twelve tasks", async (t) => {
   const { client, thread } = await entry(t, "examples/debugger/smooth.co", smooth);

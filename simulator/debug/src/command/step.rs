@@ -5,6 +5,7 @@ use super::{CommandResult, Debugger, parse};
 use crate::breakpoint;
 use crate::frames::{Frame, frames};
 use crate::timeline::Timeline;
+use std::fmt::Write as _;
 use wavesim_engine::sched::group::Status;
 use wavesim_inspect::calls::{Jump, jumps};
 use wavesim_inspect::check::successors;
@@ -33,6 +34,7 @@ impl Debugger<'_> {
     /// Executes lines where debug information has them, else instructions.
     fn step_lines(&mut self, args: &str, over: bool, out: &mut String) -> CommandResult {
         let n = parse::count(args)?;
+        let (before, wave) = (self.timeline.workgroup(), self.focus.wave);
         if self.has_line() {
             let group = self.timeline.position().0;
             for _ in 0..n {
@@ -46,29 +48,43 @@ impl Debugger<'_> {
         } else {
             self.step_wave(n)?;
         }
+        self.show_end(before, wave, out);
         self.show_stop(out);
         Ok(())
     }
 
+    /// Tells that the wave that was stepped has ended, and with it its workgroup, so that the next one has begun.
+    fn show_end(&self, [x, y, z]: [u32; 3], wave: usize, out: &mut String) {
+        if self.timeline.workgroup() != [x, y, z] && self.completed() {
+            let _ = writeln!(out, "wave {wave} of workgroup ({x},{y},{z}) has ended");
+        }
+    }
+
     pub(super) fn step_instruction(&mut self, args: &str, out: &mut String) -> CommandResult {
+        let (before, wave) = (self.timeline.workgroup(), self.focus.wave);
         self.step_wave(parse::count(args)?)?;
+        self.show_end(before, wave, out);
         self.show_stop(out);
         Ok(())
     }
 
     pub(super) fn next_instruction(&mut self, args: &str, out: &mut String) -> CommandResult {
+        let (before, wave) = (self.timeline.workgroup(), self.focus.wave);
         for _ in 0..parse::count(args)? {
             self.step_over()?;
             if !self.completed() {
                 break;
             }
         }
+        self.show_end(before, wave, out);
         self.show_stop(out);
         Ok(())
     }
 
     pub(super) fn finish(&mut self, out: &mut String) -> CommandResult {
+        let (before, wave) = (self.timeline.workgroup(), self.focus.wave);
         self.finish_frame()?;
+        self.show_end(before, wave, out);
         self.show_stop(out);
         Ok(())
     }

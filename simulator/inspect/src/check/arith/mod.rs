@@ -267,8 +267,10 @@ fn report_overflow(
             let finding = Finding::new(Check::Arith, kind, message, operands.site(step, lane));
             report.add(match declared {
                 None => finding.hint("if it is meant to wrap, the unsigned instruction says so"),
+                // The sum of two unsigned integers may be converted.
                 Some(variable) if variable.is_exact => {
-                    finding.hint(format!("it is stored to `{}`, which is signed", variable.name))
+                    let hint = "which is signed; correct if the source converts it from an unsigned type";
+                    finding.note().hint(format!("it is stored to `{}`, {hint}", variable.name))
                 }
                 // Terms may have been put into another order.
                 Some(variable) => {
