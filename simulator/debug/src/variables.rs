@@ -103,7 +103,11 @@ fn selected(timeline: &Timeline<'_>, wave: usize) -> Option<Frame> {
 /// Returns the variables in scope in the selected frame, those of inner blocks first. Parameters come first among
 /// those of the same block.
 pub fn in_scope(timeline: &Timeline<'_>, wave: usize) -> Vec<Variable> {
-    let Some(frame) = selected(timeline, wave) else { return Vec::new() };
+    selected(timeline, wave).map_or_else(Vec::new, |frame| of_frame(timeline, &frame))
+}
+
+/// Returns the variables in scope in a frame.
+fn of_frame(timeline: &Timeline<'_>, frame: &Frame) -> Vec<Variable> {
     let Some(function) = &frame.function else { return Vec::new() };
     let address = timeline.prepared.program.address(frame.pc);
     timeline.prepared.debug.variables(function, address)
@@ -120,15 +124,22 @@ pub fn hides_argument(timeline: &Timeline<'_>, wave: usize, name: &str) -> bool 
     index + 1 < all.len() && in_scope(timeline, wave).iter().any(|v| v.name == name)
 }
 
-/// Finds a variable by its name, in the selected frame, then outside of functions.
+/// Finds a variable by its name: in the selected frame, in those into which it is inlined, then outside of functions.
 ///
 /// # Errors
 /// There is no such variable, or it has no location at this instruction.
 pub fn find(timeline: &Timeline<'_>, focus: Focus, name: &str) -> Result<Object, String> {
-    let scope = in_scope(timeline, focus.wave);
-    let mut named = scope.iter().filter(|v| v.name == name);
-    if let Some(first) = named.next() {
-        return object(timeline, focus, first);
+    let all = frames(timeline, focus.wave);
+    let index = timeline.selected_frame(focus.wave);
+    let Some(level) = all.get(index).map(|frame| frame.level) else {
+        return Err(format!("`{name}` is not in scope at this instruction"));
+    };
+    // Functions into which this one is inlined have the same registers.
+    for frame in all.iter().skip(index).take_while(|frame| frame.level == level) {
+        let scope = of_frame(timeline, frame);
+        if let Some(first) = scope.iter().find(|v| v.name == name) {
+            return object(timeline, focus, first);
+        }
     }
     let globals = timeline.prepared.debug.globals();
     let found = globals.iter().find(|v| v.name == name);

@@ -350,6 +350,10 @@ impl Debugger<'_> {
             if self.timeline.time() - polled >= 256 {
                 polled = self.timeline.time();
                 if self.interrupted() {
+                    // A wave that runs is of more interest than one that has ended.
+                    if self.timeline.status(self.focus.wave) == Status::Ended {
+                        self.focus.wave = wave;
+                    }
                     break;
                 }
             }
