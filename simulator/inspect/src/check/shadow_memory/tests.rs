@@ -94,3 +94,43 @@ fn a_plain_store_outlasts_an_atomic() {
         assert!(store(record(2, 8, true), |_| false).contains(&6));
     }
 }
+
+/// After bytes are forgotten, only accesses to other dwords race.
+#[test]
+fn forgotten_bytes_have_no_records() {
+    let store = |address, lanes| Access {
+        place: Place::Global,
+        address,
+        size_bytes: 4,
+        lanes,
+        stride: 4,
+        write: true,
+        outside: false,
+        lane: Some(0),
+    };
+    // Whole blocks of one wave, and parts of one of several waves, over two pages.
+    let last = BLOCK * PAGE as u64;
+    for start in [0, last - BLOCK] {
+        for shared in [false, true] {
+            let (mut shadow, mut hits) = (ShadowMemory::default(), Vec::new());
+            let [one, two, three] =
+                [1, 2, 3].map(|wave| Record { wave, epoch: 1, pc: wave, ..Record::default() });
+            for block in 0..3 {
+                let a = store(start + block * BLOCK, 32);
+                assert!(shadow.record_exclusive(&a, one));
+                if shared {
+                    shadow.access(a.address, &a, two, |_| true, &mut hits);
+                }
+            }
+            let forgotten = start + 20..start + 2 * BLOCK + 48;
+            shadow.forget(&forgotten);
+            for block in 0..3 {
+                let a = store(start + block * BLOCK, 32);
+                shadow.access(a.address, &a, three, |_| false, &mut hits);
+            }
+            let all = (start..start + 3 * BLOCK).step_by(4);
+            let expected: Vec<u64> = all.filter(|at| !forgotten.contains(at)).collect();
+            assert_eq!(hits.iter().map(|hit| hit.0.address).collect::<Vec<_>>(), expected);
+        }
+    }
+}
