@@ -232,7 +232,7 @@ impl Machine for Recorder<'_> {
 
     fn load(&mut self, space: Space, addr: u64, bytes: u32, lane: Option<u32>) -> Result<u128, Stop> {
         let value = self.inner.load(space, addr, bytes, lane)?;
-        if space != Space::Buffer || addr != u64::MAX {
+        if space != Space::Buffer || addr >> 63 == 0 {
             self.read(array(space), addr, &value.to_le_bytes()[..bytes as usize]);
         }
         Ok(value)
@@ -247,7 +247,7 @@ impl Machine for Recorder<'_> {
         lane: Option<u32>,
     ) -> Result<(), Stop> {
         self.inner.store(space, addr, bytes, value, lane)?;
-        if space != Space::Buffer || addr != u64::MAX {
+        if space != Space::Buffer || addr >> 63 == 0 {
             self.wrote(array(space), addr, &value.to_le_bytes()[..bytes as usize]);
         }
         Ok(())

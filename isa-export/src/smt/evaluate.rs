@@ -4,6 +4,7 @@
 use super::builtin::{Operators, Setting};
 use super::term::{Term, Terms};
 use isa_spec::arith::FloatEnv;
+use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::*;
 
 /// A body, or an access, that terms cannot express.
@@ -75,6 +76,11 @@ const MAX_ITERATIONS: u32 = 66;
 
 /// Limit on statements, as in the reference evaluator.
 const MAX_STEPS: u32 = 2_000_000;
+
+/// Returns whether a body does not go on after a builtin.
+pub fn ends(builtin: Control) -> bool {
+    matches!(builtin, Control::Illegal | Control::EndPgm)
+}
 
 /// Evaluates a body once on a machine.
 pub fn evaluate<M: Machine>(
@@ -218,7 +224,11 @@ impl<M: Machine> Evaluation<'_, M> {
             }
             Stmt::Call { builtin, args, .. } => {
                 let args = self.args(args)?;
-                self.machine.control(self.terms, *builtin, &args).map(|_| ())
+                self.machine.control(self.terms, *builtin, &args)?;
+                if ends(*builtin) {
+                    self.done = self.terms.bool(true);
+                }
+                Ok(())
             }
         }
     }

@@ -7,6 +7,7 @@
 
 mod approximate;
 mod builtin;
+mod digest;
 mod evaluate;
 mod float;
 mod polynomial;
@@ -17,7 +18,7 @@ mod term;
 mod value;
 
 pub use builtin::{Setting, arithmetic};
-pub use evaluate::{Machine, Unsupported, evaluate};
+pub use evaluate::{Machine, Unsupported, ends, evaluate};
 pub use script::Script;
 pub use tape::Tape;
 pub use term::{FloatOp, Node, Op, Rounding, Sort, Term, Terms};

@@ -23,15 +23,19 @@ impl Terms {
         }
         // Choices by one condition, such as that a lane is active, and parts that are next to each other.
         let (x, y) = (self.node(a).clone(), self.node(b).clone());
-        match (x.op, y.op) {
+        match (&x.op, &y.op) {
             (Op::Ite, Op::Ite) if x.args[0] == y.args[0] => {
-                return (1..3).all(|at| self.is_same_polynomial(x.args[at], y.args[at]));
+                return (1..3).all(|at| {
+                    // In each case, the condition is known.
+                    let known = BTreeMap::from([(x.args[0], self.bool(at == 1))]);
+                    let [a, b] = [&x, &y].map(|node| self.substituted(node.args[at], &known));
+                    self.is_same_polynomial(a, b)
+                });
             }
-            (Op::Concat, Op::Concat)
-                if self.width(x.args[0]) == self.width(y.args[0])
-                    && (0..2).all(|at| self.is_same_polynomial(x.args[at], y.args[at])) =>
-            {
-                return true;
+            (Op::Concat, Op::Concat) if self.width(x.args[0]) == self.width(y.args[0]) => {
+                if (0..2).all(|at| self.is_same_polynomial(x.args[at], y.args[at])) {
+                    return true;
+                }
             }
             _ => {}
         }
@@ -53,8 +57,11 @@ impl Terms {
             let &[factor] = factors else { return None };
             let Op::Extract(lo) = terms.node(factor).op else { return None };
             let of = terms.node(factor).args[0];
-            let is_upper =
-                lo > 0 && terms.width(factor) >= width && terms.width(of) == lo + terms.width(factor);
+            let end = lo + terms.width(factor);
+            let is_top = terms.width(factor) >= width && terms.width(of) == end;
+            // A carry of a sum that does not wrap.
+            let is_carry = terms.most(of, 0).checked_shr(end) == Some(0);
+            let is_upper = lo > 0 && (is_top || is_carry);
             (is_upper && matches!(terms.node(of).op, Op::Add | Op::Mul)).then_some((lo, of))
         };
         let lift = sum.keys().find_map(|factors| upper(self, factors))?.0;

@@ -1,5 +1,6 @@
 //! Terms, each of which exists once, so that equal terms are the same number. Constructors simplify.
 
+mod compare;
 mod slices;
 
 use foldhash::HashMap;
@@ -138,6 +139,9 @@ pub struct Node {
 /// Constants with at most so many runs of equal bits are masks.
 const MAX_RUNS: u32 = 5;
 
+/// Numbers of at most so many bits are looked at for conditions that are all of their values.
+const MAX_CHOICE: u32 = 4;
+
 /// Returns the number of runs of equal bits.
 fn runs(bits: u128, width: u32) -> u32 {
     ((bits ^ bits >> 1) & mask(width - 1)).count_ones() + 1
@@ -150,6 +154,8 @@ pub struct Terms {
     numbers: HashMap<Node, Term>,
     /// Parts of terms that were asked for before: a term may be reached on many ways.
     extracts: HashMap<(Term, u32, u32), Term>,
+    /// Comparisons that were asked for before, with whether they are signed.
+    comparisons: HashMap<(bool, Term, Term), Term>,
 }
 
 impl Terms {
@@ -447,58 +453,6 @@ impl Terms {
         }
     }
 
-    /// One bit: equal.
-    pub fn eq(&mut self, a: Term, b: Term) -> Term {
-        let (a, b) = self.ordered(a, b);
-        match (self.value(a), self.value(b)) {
-            (Some(x), Some(y)) => self.bool(x == y),
-            _ if a == b => self.bool(true),
-            (_, Some(1)) if self.width(a) == 1 => a,
-            (_, Some(0)) if self.width(a) == 1 => self.not(a),
-            // Bits above or below that are constant, such as those beyond a zero-extended value.
-            (_, Some(y)) if self.node(a).op == Op::Concat => {
-                let (high, low) = (self.node(a).args[0], self.node(a).args[1]);
-                let width = self.width(low);
-                let (above, below) = (y >> width, y & mask(width));
-                match (self.value(high), self.value(low)) {
-                    (Some(x), _) if x != above => self.bool(false),
-                    (_, Some(x)) if x != below => self.bool(false),
-                    (Some(_), _) => {
-                        let below = self.constant(below, width);
-                        self.eq(low, below)
-                    }
-                    (_, Some(_)) => {
-                        let above = self.constant(above, self.width(high));
-                        self.eq(high, above)
-                    }
-                    _ => self.bits(Op::Eq, vec![a, b], 1),
-                }
-            }
-            _ => self.bits(Op::Eq, vec![a, b], 1),
-        }
-    }
-
-    /// One bit: unsigned less.
-    pub fn ult(&mut self, a: Term, b: Term) -> Term {
-        match (self.value(a), self.value(b)) {
-            (Some(x), Some(y)) => self.bool(x < y),
-            (_, Some(0)) => self.bool(false),
-            _ if a == b => self.bool(false),
-            _ => self.bits(Op::Ult, vec![a, b], 1),
-        }
-    }
-
-    /// One bit: signed less.
-    pub fn slt(&mut self, a: Term, b: Term) -> Term {
-        let width = self.width(a);
-        let signed = |v: u128| isa_spec::arith::sign_extend(v, width) as i128;
-        match (self.value(a), self.value(b)) {
-            (Some(x), Some(y)) => self.bool(signed(x) < signed(y)),
-            _ if a == b => self.bool(false),
-            _ => self.bits(Op::Slt, vec![a, b], 1),
-        }
-    }
-
     /// Chooses by a condition.
     pub fn ite(&mut self, cond: Term, a: Term, b: Term) -> Term {
         match self.truth(cond) {
@@ -520,6 +474,9 @@ impl Terms {
         if a == b {
             return a;
         }
+        if let Some(b) = self.without_default(cond, b) {
+            return self.ite(cond, a, b);
+        }
         if self.width(a) == 1 {
             match (self.truth(a), self.truth(b)) {
                 (Some(true), Some(false)) => return cond,
@@ -539,6 +496,33 @@ impl Terms {
         }
         let sort = self.node(a).sort;
         self.add(Op::Ite, vec![cond, a, b], sort)
+    }
+
+    /// A number of a few bits, if a condition is that it equals a constant.
+    fn equality(&self, cond: Term) -> Option<(Term, u32)> {
+        let node = self.node(cond);
+        let (Op::Eq, &[number, constant]) = (&node.op, &node.args[..]) else { return None };
+        let value = self.value(constant)?;
+        (self.width(number) <= MAX_CHOICE).then_some((number, value as u32))
+    }
+
+    /// The alternative to a condition without its last alternative, if that is never chosen: together, the conditions are
+    /// all values of a number. The last one of them need not be asked then.
+    fn without_default(&mut self, cond: Term, alternative: Term) -> Option<Term> {
+        let (number, value) = self.equality(cond)?;
+        let all = (1_u32 << (1 << self.width(number))) - 1;
+        let (mut seen, mut list, mut rest) = (1_u32 << value, Vec::new(), alternative);
+        while seen != all {
+            let (Op::Ite, &[cond, yes, no]) = (&self.node(rest).op, &self.node(rest).args[..]) else {
+                return None;
+            };
+            let (_, value) = self.equality(cond).filter(|(other, _)| *other == number)?;
+            seen |= 1 << value;
+            list.push((cond, yes));
+            rest = no;
+        }
+        let (_, last) = list.pop()?;
+        Some(list.into_iter().rev().fold(last, |rest, (cond, yes)| self.ite(cond, yes, rest)))
     }
 
     /// An address as a term plus a constant.

@@ -18,8 +18,27 @@ fn unsupported<T>(what: impl Into<String>) -> Result<T> {
 pub(super) struct Symbolic<'a> {
     pub shape: Shape,
     pub widths: &'a BTreeMap<Role, u32>,
+    /// The values of fields; without them, any, and there are no control builtins.
+    pub fields: Option<&'a BTreeMap<FieldName, Field>>,
     pub written: BTreeMap<String, Term>,
 }
+
+/// The values that a field of an encoding has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// This one.
+    Fixed(u32),
+    /// Those of so many bits, of which the highest is repeated if they are signed.
+    Bits {
+        /// The number of bits, from 1 to 32.
+        width: u32,
+        /// Whether they are signed.
+        signed: bool,
+    },
+}
+
+/// The result that stands for the control builtins that were called.
+const CONTROL: &str = "control";
 
 /// Returns the largest width in which a body accesses each operand.
 pub fn widths(sem: &Semantics) -> BTreeMap<Role, u32> {
@@ -127,16 +146,21 @@ impl Symbolic<'_> {
             Space::Word => return unsupported("memory of words"),
         })
     }
+}
 
-    /// The condition that an access takes place: those of buffers may be outside.
-    fn inside(&self, terms: &mut Terms, space: Space, address: Term) -> Term {
-        if space != Space::Buffer {
-            return terms.bool(true);
-        }
-        let nowhere = terms.constant(u64::MAX as u128, 64);
-        let outside = terms.eq(address, nowhere);
-        terms.not(outside)
+/// Whether a builtin changes no operands, state or memory: waits, and what concerns caches.
+pub fn has_no_effect(builtin: Control) -> bool {
+    let nothing = matches!(builtin, Control::Nop | Control::InvalidateCaches | Control::WriteBackCaches);
+    nothing || builtin.is_wait()
+}
+
+/// The condition that an access takes place: those of buffers with the highest bit of the address set do not.
+pub fn inside(terms: &mut Terms, space: Space, address: Term) -> Term {
+    if space != Space::Buffer {
+        return terms.bool(true);
     }
+    let outside = terms.extract(address, 63, 1);
+    terms.not(outside)
 }
 
 /// The index of a byte of a register.
@@ -153,7 +177,7 @@ pub(super) fn sort(name: &str, widths: &BTreeMap<Role, u32>) -> Sort {
         "memory" => Sort::Memory(64),
         "lds" | "scratch" | "vgprs" | "sgprs" => Sort::Memory(32),
         "scc" | "clamp" => Sort::Bits(1),
-        "exec" | "exec_out" | "vcc" | "VCC" | "VCC_OUT" | "pc" => Sort::Bits(64),
+        CONTROL | "exec" | "exec_out" | "vcc" | "VCC" | "VCC_OUT" | "pc" => Sort::Bits(64),
         "scratch_base" | "shared_base" | "private_base" | "trap_base" => Sort::Bits(64),
         _ if name.ends_with(".lanes") => Sort::Memory(32),
         _ => Sort::Bits(widths.iter().find(|(one, _)| role(**one) == name).map_or(32, |(_, width)| *width)),
@@ -195,7 +219,19 @@ impl smt::Machine for Symbolic<'_> {
     }
 
     fn field(&mut self, terms: &mut Terms, name: &str) -> Term {
-        terms.var(&format!("field.{}", name.to_lowercase()), Sort::Bits(32))
+        let (of_any, own) = (format!("field.{}", name.to_lowercase()), "clamp");
+        match self.fields.map(|fields| fields.get(name)) {
+            Some(_) if name.to_lowercase() == own => {
+                let clamp = terms.var(own, Sort::Bits(1));
+                terms.zero_extend(clamp, 32)
+            }
+            Some(Some(Field::Fixed(value))) => terms.constant(*value as u128, 32),
+            Some(Some(Field::Bits { width, signed })) => {
+                let bits = terms.var(&of_any, Sort::Bits(*width));
+                if *signed { terms.sign_extend(bits, 32) } else { terms.zero_extend(bits, 32) }
+            }
+            Some(None) | None => terms.var(&of_any, Sort::Bits(32)),
+        }
     }
 
     fn clamp(&mut self, terms: &mut Terms) -> Term {
@@ -292,7 +328,7 @@ impl smt::Machine for Symbolic<'_> {
         _lane: Option<u32>,
     ) -> Result<Term> {
         let (name, address) = self.place(terms, space, address)?;
-        let inside = self.inside(terms, space, address);
+        let inside = inside(terms, space, address);
         let value = self.bytes(terms, name, address, bytes);
         let zero = terms.constant(0, terms.width(value));
         Ok(terms.ite(inside, value, zero))
@@ -307,17 +343,31 @@ impl smt::Machine for Symbolic<'_> {
         _lane: Option<u32>,
     ) -> Result<()> {
         let (name, address) = self.place(terms, space, address)?;
-        let inside = self.inside(terms, space, address);
+        let inside = inside(terms, space, address);
         self.set_bytes(terms, name, address, value, inside);
         Ok(())
     }
 
-    fn control(&mut self, terms: &mut Terms, builtin: Control, _args: &[Term]) -> Result<Term> {
-        let nothing = matches!(builtin, Control::Nop | Control::InvalidateCaches | Control::WriteBackCaches);
-        if !(nothing || builtin.is_wait()) {
-            return unsupported(format!("`{}` is no function of operands and state", builtin.def().name));
+    fn control(&mut self, terms: &mut Terms, builtin: Control, args: &[Term]) -> Result<Term> {
+        if has_no_effect(builtin) {
+            return Ok(terms.constant(0, 64));
         }
-        Ok(terms.constant(0, 64))
+        let mut name = builtin.def().name.to_string();
+        if self.fields.is_none() {
+            return unsupported(format!("`{name}` is no function of operands and state"));
+        }
+        // Nothing is known of it but that it depends on its arguments, and on all that was done before. After what ends the
+        // body, that is compared anyway.
+        let mut from = args.to_vec();
+        from.push(self.whole(terms, CONTROL));
+        let ends = smt::ends(builtin);
+        for (written, value) in self.written.iter().filter(|(written, _)| !ends && *written != CONTROL) {
+            name += &format!(".{written}");
+            from.push(*value);
+        }
+        let after = terms.apply(&format!("{name}.control"), from.clone(), 64);
+        self.written.insert(CONTROL.into(), after);
+        Ok(terms.apply(&name, from, 64))
     }
 
     fn merge(terms: &mut Terms, cond: Term, yes: Self, no: Self) -> Result<Self> {

@@ -7,9 +7,9 @@ use crate::Export;
 use crate::smt::{self, Setting, Term, Terms, Unsupported};
 use isa_spec::arith::FloatEnv;
 use isa_spec::canonical::Operation;
-use isa_spec::pcode::ir::{Semantics, Shape};
+use isa_spec::pcode::ir::{FieldName, Role, Semantics, Shape};
 use machine::Symbolic;
-pub use machine::widths;
+pub use machine::{Field, has_no_effect, inside, widths};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -42,10 +42,33 @@ pub fn evaluate(sem: &Semantics) -> Result<Results, Unsupported> {
 /// # Errors
 /// As those of [`evaluate`].
 pub fn evaluate_in(terms: &mut Terms, sem: &Semantics) -> Result<BTreeMap<String, Term>, Unsupported> {
-    let widths = machine::widths(sem);
+    evaluate_symbolic(terms, sem, &machine::widths(sem), None)
+}
+
+/// As [`evaluate_in`], of a certain instruction: operands have these widths, which may be larger than those in which the
+/// body accesses them, and fields these values. Control builtins are functions of which nothing is known; that they were
+/// called is a result, `control`.
+///
+/// # Errors
+/// The body accesses memory in words, or has too many terms.
+pub fn evaluate_instruction(
+    terms: &mut Terms,
+    sem: &Semantics,
+    widths: &BTreeMap<Role, u32>,
+    fields: &BTreeMap<FieldName, Field>,
+) -> Result<BTreeMap<String, Term>, Unsupported> {
+    evaluate_symbolic(terms, sem, widths, Some(fields))
+}
+
+fn evaluate_symbolic(
+    terms: &mut Terms,
+    sem: &Semantics,
+    widths: &BTreeMap<Role, u32>,
+    fields: Option<&BTreeMap<FieldName, Field>>,
+) -> Result<BTreeMap<String, Term>, Unsupported> {
     let setting =
         Setting { env: FloatEnv::from_mode(MODE), uninterpreted_float: false, max_terms: MAX_TERMS };
-    let symbolic = Symbolic { shape: sem.shape, widths: &widths, written: BTreeMap::new() };
+    let symbolic = Symbolic { shape: sem.shape, widths, fields, written: BTreeMap::new() };
     let lane = (sem.shape == Shape::Lane).then_some(0);
     Ok(smt::evaluate(terms, sem, symbolic, lane, setting)?.written)
 }

@@ -49,7 +49,7 @@
 (define-fun rdna3_s_add_u32.D0 ((S0 (_ BitVec 32)) (S1 (_ BitVec 32))) (_ BitVec 32)
   (bvadd S0 S1))
 (define-fun rdna3_s_add_u32.scc ((S0 (_ BitVec 32)) (S1 (_ BitVec 32))) (_ BitVec 1)
-  (bvnot (ite (bvult (bvadd (concat #x00000000 S0) (concat #x00000000 S1)) #x0000000100000000) #b1 #b0)))
+  ((_ extract 32 32) (bvadd (concat #x00000000 S0) (concat #x00000000 S1))))
 
 ; rdna3_v_add_co_ci_u32  (pseudocode/vector/carry.pcode:21)
 (define-fun rdna3_v_add_co_ci_u32.D0 ((S0 (_ BitVec 32)) (S1 (_ BitVec 32)) (VCC (_ BitVec 64)) (VCC_OUT (_ BitVec 64)) (clamp (_ BitVec 1)) (lane (_ BitVec 32))) (_ BitVec 32)
@@ -59,7 +59,7 @@
   (ite (= clamp #b1) (ite (= (ite (bvslt t2 #b000000000000000000000000000000000000000000000000000000000000000000) #b1 #b0) #b1) #x00000000 (ite (= (ite (bvslt #b000000000000000000000000000000000011111111111111111111111111111111 t2) #b1 #b0) #b1) #xffffffff t3)) t3)))))
 (define-fun rdna3_v_add_co_ci_u32.VCC_OUT ((S0 (_ BitVec 32)) (S1 (_ BitVec 32)) (VCC (_ BitVec 64)) (VCC_OUT (_ BitVec 64)) (clamp (_ BitVec 1)) (lane (_ BitVec 32))) (_ BitVec 64)
   (let ((t0 (concat #x00000000 lane)))
-  (bvor (bvshl (concat #b000000000000000000000000000000000000000000000000000000000000000 (bvnot (ite (bvslt (bvadd (bvadd (concat #x00000000 S0) (concat #x00000000 S1)) (concat #b000000000000000000000000000000000000000000000000000000000000000 ((_ extract 0 0) (bvlshr VCC t0)))) #x0000000100000000) #b1 #b0))) t0) (bvand VCC_OUT (bvnot (bvshl #x0000000000000001 t0))))))
+  (bvor (bvshl (concat #b000000000000000000000000000000000000000000000000000000000000000 ((_ extract 32 32) (bvadd (bvadd (concat #x00000000 S0) (concat #x00000000 S1)) (concat #b000000000000000000000000000000000000000000000000000000000000000 ((_ extract 0 0) (bvlshr VCC t0)))))) t0) (bvand VCC_OUT (bvnot (bvshl #x0000000000000001 t0))))))
 
 ; rdna3_v_cmp_lt_i32  (pseudocode/vector/compare.pcode:32)
 (define-fun rdna3_v_cmp_lt_i32.D0 ((D0 (_ BitVec 64)) (S0 (_ BitVec 32)) (S1 (_ BitVec 32)) (lane (_ BitVec 32))) (_ BitVec 64)

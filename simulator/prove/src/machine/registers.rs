@@ -144,10 +144,8 @@ impl Machine<'_> {
         if space != Space::Buffer {
             return terms.bool(true);
         }
-        let nowhere = terms.constant(u64::MAX as u128, 64);
         let address = terms.resize(address, 64);
-        let outside = terms.eq(address, nowhere);
-        terms.not(outside)
+        isa_export::smtlib::inside(terms, space, address)
     }
 }
 

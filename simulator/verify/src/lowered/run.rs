@@ -424,19 +424,10 @@ impl Machine<'_> {
         })
     }
 
-    /// Whether a buffer access is inside the buffer.
-    fn inside(&mut self, space: Space, address: Term) -> Term {
-        if space != Space::Buffer {
-            return self.terms.bool(true);
-        }
-        let nowhere = self.terms.constant(u64::MAX as u128, 64);
-        let outside = self.terms.eq(address, nowhere);
-        self.terms.not(outside)
-    }
-
     pub(super) fn load(&mut self, space: Space, address: Term, bytes: u32) -> Result<Term> {
         let (name, sort, address) = self.place(space, address)?;
-        let (inside, memory) = (self.inside(space, address), self.named(name, sort));
+        let (inside, memory) =
+            (isa_export::smtlib::inside(self.terms, space, address), self.named(name, sort));
         let width = self.terms.width(address);
         let mut value: Option<Term> = None;
         for k in 0..bytes {
@@ -451,7 +442,7 @@ impl Machine<'_> {
 
     fn store(&mut self, space: Space, address: Term, value: Term, guard: Term) -> Result<()> {
         let (name, sort, address) = self.place(space, address)?;
-        let inside = self.inside(space, address);
+        let inside = isa_export::smtlib::inside(self.terms, space, address);
         let guard = self.terms.and(guard, inside);
         let before = self.named(name, sort);
         let (mut memory, width) = (before, self.terms.width(address));
