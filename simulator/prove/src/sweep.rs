@@ -2,9 +2,10 @@
 //! and each pair of them, the innermost first, is a small question: what is equal becomes one term. Products and sums of
 //! many bits that no solver decides as a whole are often decided so.
 
+use crate::proven::{self, Known};
 use crate::samples::operand;
 use crate::solver::{Answer, Solver, SolverError};
-use isa_export::smt::{Op, Tape, Term, Terms};
+use isa_export::smt::{Node, Op, Tape, Term, Terms};
 use isa_spec::arith::mask;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -26,11 +27,37 @@ const EACH: Duration = Duration::from_secs(2);
 
 impl Solver {
     /// Asks for inputs for which two values differ where the conditions hold, and for the values of `wanted`. What is not
-    /// decided in a part of the limit is asked again with parts that are proven to be equal.
+    /// decided in a part of the limit is asked again with parts that are proven to be equal. What was answered before
+    /// ([`Proven`](crate::Proven)) is not asked.
     ///
     /// # Errors
     /// As [`Solver::ask`].
     pub fn ask_differ(
+        &self,
+        terms: &mut Terms,
+        conditions: &[Term],
+        values: [Term; 2],
+        wanted: &[Term],
+    ) -> Result<Answer, SolverError> {
+        let Some(proven) = &self.proven else {
+            return self.ask_differ_now(terms, conditions, values, wanted);
+        };
+        let digest = proven::digest(terms, conditions, values);
+        match proven.known(digest) {
+            Some(Known::Equal) => return Ok(Answer::Never),
+            Some(Known::Undecided) => return Ok(Answer::Unknown("as before".into())),
+            None => {}
+        }
+        let answer = self.ask_differ_now(terms, conditions, values, wanted)?;
+        match answer {
+            Answer::Never => proven.note(digest, Known::Equal),
+            Answer::Unknown(_) => proven.note(digest, Known::Undecided),
+            Answer::Holds(_) => {}
+        }
+        Ok(answer)
+    }
+
+    fn ask_differ_now(
         &self,
         terms: &mut Terms,
         conditions: &[Term],
@@ -43,6 +70,7 @@ impl Solver {
             all.push(terms.not(equal));
             all
         };
+        let values = by_case(terms, values);
         if terms.is_same_polynomial(values[0], values[1]) {
             return Ok(Answer::Never);
         }
@@ -99,6 +127,22 @@ impl Solver {
         }
         Ok(same)
     }
+}
+
+/// Two choices by one variable, such as whether the lane is active, which is then known in each case.
+fn by_case(terms: &mut Terms, values: [Term; 2]) -> [Term; 2] {
+    let nodes = values.map(|value| terms.node(value).clone());
+    let [a, b] = &nodes;
+    let is_var = |terms: &Terms, node: &Node| matches!(terms.node(node.args[0]).op, Op::Var(_));
+    if a.op != Op::Ite || b.op != Op::Ite || a.args[0] != b.args[0] || !is_var(terms, a) {
+        return values;
+    }
+    let known = [true, false].map(|value| BTreeMap::from([(a.args[0], terms.bool(value))]));
+    [a, b].map(|node| {
+        let (yes, no) =
+            (terms.substituted(node.args[1], &known[0]), terms.substituted(node.args[2], &known[1]));
+        terms.ite(node.args[0], yes, no)
+    })
 }
 
 /// Pairs of a term of the second value and one of the first, or a constant, that agree in all tests, the innermost first.

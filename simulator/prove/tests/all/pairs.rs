@@ -1,4 +1,5 @@
 use super::{ask, ask_within};
+use std::collections::BTreeSet;
 use wavesim_isa::arch::Arch;
 use wavesim_prove::{Setup, Verdict};
 
@@ -136,6 +137,29 @@ fn sums_of_64_bits() {
     // The carry out is another one.
     let Some(verdict) = ask(setup, [a, b], &[], live(&["scc"])) else { return };
     assert!(matches!(verdict, Ok(Verdict::Differ(_))), "{verdict:?}");
+}
+
+/// Carries between two halves are those of one sum.
+#[test]
+fn carries_are_those_of_wider_sums() {
+    let live: BTreeSet<_> = ["v4", "v5"].into_iter().filter_map(wavesim_prove::register).collect();
+    let pairs = [
+        (
+            Setup::new(Arch::Cdna5, 32),
+            "v_add_co_u32 v4, vcc_lo, v0, v2; v_add_co_ci_u32 v5, vcc_lo, v1, v3, vcc_lo",
+            "v_add_nc_u64 v[4:5], v[0:1], v[2:3]",
+        ),
+        (
+            Setup::new(Arch::Cdna3, 64),
+            "v_add_co_u32 v4, vcc, v0, v2; v_addc_co_u32 v5, vcc, v1, v3, vcc",
+            "v_lshl_add_u64 v[4:5], v[0:1], 0, v[2:3]",
+        ),
+    ];
+    for (setup, a, b) in pairs {
+        let live = Some(wavesim_prove::Live::Registers(live.clone()));
+        let Some(verdict) = ask_within(4, setup, [a, b], &[], live) else { return };
+        assert_eq!(verdict.expect("an answer"), Verdict::Equal, "{b}");
+    }
 }
 
 /// Lanes that see each other are modelled together.
