@@ -65,11 +65,16 @@ fn ten_instructions() {
 fn python_evaluates_the_export() {
     let file = std::env::temp_dir().join(format!("wavesim-isa-{}.json", std::process::id()));
     export(&["--arch", "rdna3", "-o", &file.to_string_lossy()]);
-    let run = |arguments: &[&str]| {
-        let program: PathBuf = root().join("examples/python/isa_export.py");
-        Command::new("python3").arg(program).arg(&file).args(arguments).output()
+    let run = |program: &str, arguments: &[&str]| {
+        let program: PathBuf = root().join("examples/python").join(program);
+        Command::new("python3")
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .arg(program)
+            .arg(&file)
+            .args(arguments)
+            .output()
     };
-    let Ok(output) = run(&["V_BFE_U32", "0x12345678", "8", "8"]) else {
+    let Ok(output) = run("isa_export.py", &["V_BFE_U32", "0x12345678", "8", "8"]) else {
         println!("skipped: python3 is not installed");
         return;
     };
@@ -80,7 +85,7 @@ fn python_evaluates_the_export() {
         String::from_utf8_lossy(&output.stderr)
     );
     let vectors = root().join("tests/filetests/vectors/rdna3/vop3.jsonl.gz");
-    let output = run(&["--vectors", &vectors.to_string_lossy()]).unwrap();
+    let output = run("isa_vectors.py", &[&vectors.to_string_lossy()]).unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let agree: Option<u32> = text.split(' ').next().and_then(|count| count.parse().ok());
     assert!(agree.is_some_and(|count| count >= 50), "{text}{}", String::from_utf8_lossy(&output.stderr));
