@@ -20,7 +20,7 @@ mod summary;
 mod sweep;
 
 pub use assume::{AssumeError, register};
-pub use bodies::{Bodies, compare_bodies};
+pub use bodies::{Bodies, Body, compare_bodies};
 pub use isa_export::smt::{Inputs, Unsupported};
 pub use proof::{Code, Counterexample, Difference, Live, ProofError, Question, Verdict};
 pub use proven::{Known, Proven};

@@ -1,31 +1,38 @@
 //! `wavesim prove --architectures`: do the bodies of one mnemonic compute the same on all architectures?
 
-use isa_spec::canonical::Operation;
+use isa_spec::pattern::matches;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::isa;
-use wavesim_prove::{Bodies, Solver, compare_bodies};
+use wavesim_prove::{Bodies, Body, Solver, compare_bodies};
+
+/// Inputs that are shown.
+const SHOWN: usize = 8;
 
 /// The bodies of a mnemonic, with the architectures that have each.
-type Groups = Vec<(&'static Operation, Vec<Arch>)>;
+type Groups = Vec<(Body, Vec<Arch>)>;
 
 /// Returns the bodies of each mnemonic.
-fn mnemonics() -> BTreeMap<String, Groups> {
-    let mut all: BTreeMap<String, BTreeMap<u16, Vec<Arch>>> = BTreeMap::new();
+fn mnemonics(only: &str) -> BTreeMap<String, Groups> {
+    let mut all: BTreeMap<String, Groups> = BTreeMap::new();
     for arch in Arch::AMD {
         for (at, instruction) in arch.table().instructions.iter().enumerate() {
-            if let Some(number) = isa::number(arch, at) {
-                let bodies = all.entry(instruction.name.to_lowercase()).or_default();
-                bodies.entry(number).or_default().push(arch);
+            let name = instruction.name.to_lowercase();
+            if !matches(only, &name) {
+                continue;
+            }
+            let Some(operation) = isa::number(arch, at).and_then(isa::operation) else { continue };
+            let body = Body::new(arch, at, &operation.sem);
+            let groups = all.entry(name).or_default();
+            match groups.iter_mut().find(|(other, _)| other.is(&body)) {
+                Some((_, archs)) => archs.push(arch),
+                None => groups.push((body, vec![arch])),
             }
         }
     }
-    let of = |bodies: BTreeMap<u16, Vec<Arch>>| {
-        bodies.into_iter().filter_map(|(number, archs)| Some((isa::operation(number)?, archs))).collect()
-    };
-    all.into_iter().map(|(name, bodies)| (name, of(bodies))).collect()
+    all
 }
 
 fn names(archs: &[Arch]) -> String {
@@ -33,14 +40,11 @@ fn names(archs: &[Arch]) -> String {
 }
 
 /// Compares all bodies of each mnemonic with the first one; of one mnemonic, if its name is not empty. The exit code is 1 if
-/// some differ, else 3 if some are undecided.
+/// some differ, else 3 if some are undecided. A `*` in the name is any text.
 pub fn run(only: &str, solver: &Solver, as_json: bool, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let mut all = mnemonics();
-    if !only.is_empty() {
-        let name = only.to_lowercase();
-        all.retain(|other, _| *other == name);
-        anyhow::ensure!(!all.is_empty(), "no instruction with semantics is called `{only}`");
-    }
+    let pattern = if only.is_empty() { "*".to_string() } else { only.to_lowercase() };
+    let mut all = mnemonics(&pattern);
+    anyhow::ensure!(!all.is_empty(), "no instruction with semantics is called `{only}`");
     let several = |groups: &Groups| groups.iter().map(|(_, archs)| archs.len()).sum::<usize>() > 1;
     all.retain(|_, groups| several(groups));
     let (mut same, mut counts) = (0, [0_usize; 3]);
@@ -50,7 +54,7 @@ pub fn run(only: &str, solver: &Solver, as_json: bool, out: &mut dyn Write) -> a
             same += 1;
         }
         for (other, others) in rest {
-            let answer = compare_bodies(&first.sem, &other.sem, solver)?;
+            let answer = compare_bodies(first, other, solver)?;
             counts[match answer {
                 Bodies::Equal => 0,
                 Bodies::Differ { .. } => 1,
@@ -84,10 +88,15 @@ fn text(answer: &Bodies) -> String {
         Bodies::Equal => "equal for all inputs".into(),
         Bodies::Unknown(why) => format!("unknown: {why}"),
         Bodies::Differ { inputs, result, values } => {
-            let list: Vec<String> = inputs.iter().map(|(name, value)| format!("{name}={value:#x}")).collect();
+            let mut list: Vec<String> =
+                inputs.iter().map(|(name, value)| format!("{name}={value:#x}")).collect();
+            let more = list.len().saturating_sub(SHOWN);
+            list.truncate(SHOWN);
+            if more > 0 {
+                list.push(format!("and {more} more (--json has all)"));
+            }
             let inputs = if list.is_empty() { "operands of 0".to_string() } else { list.join(" ") };
-            let values = values.map(|[a, b]| format!(": {a:#x} and {b:#x}")).unwrap_or_default();
-            format!("differ in {result} for {inputs}{values}")
+            format!("differ in {result} for {inputs}: {} and {}", values[0], values[1])
         }
     }
 }
@@ -108,7 +117,7 @@ fn to_json(name: &str, archs: [&Vec<Arch>; 2], answer: &Bodies) -> serde_json::V
             value["verdict"] = "differ".into();
             value["inputs"] = json!(inputs);
             value["result"] = result.clone().into();
-            value["values"] = json!(values.map(|values| values.map(|value| hex(&value))));
+            value["values"] = json!(values);
         }
     }
     value

@@ -55,7 +55,7 @@ pub struct ProveArgs {
     /// Compare the code that the compiled engine makes of one program without branches and memory with the pseudocode
     #[arg(long, conflicts_with_all = ["identities", "live", "assume", "uninterpreted_float", "full_exec"])]
     pub compiled: bool,
-    /// Compare the pseudocode that a mnemonic (or, without a name, each) has on all architectures
+    /// Compare the pseudocode that a mnemonic (or, without a name, each) has on all architectures; `*` is any text
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     #[arg(conflicts_with_all = ["inputs", "sequences", "identities", "compiled", "live", "assume"])]
     pub architectures: Option<String>,

@@ -46,6 +46,56 @@ fn documented_proofs() {
     assert!(sessions.len() >= 4, "{} commands", sessions.len());
 }
 
+/// The bodies of mnemonics on different architectures: which are equal, and which result of others differs. One mnemonic in so
+/// many is looked at.
+#[test]
+fn bodies_on_several_architectures() {
+    if let Err(error) = wavesim::prove::Solver::find(std::time::Duration::from_secs(1)) {
+        println!("skipped: bodies on several architectures: {error}");
+        return;
+    }
+    let env =
+        |name: &str, default: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
+    let (every, seed) = (env("WAVESIM_EVERY", 12), env("WAVESIM_SEED", env("PROPTEST_RNG_SEED", 1)));
+    let only = std::env::var("WAVESIM_OP").unwrap_or_default().to_lowercase();
+    let names: BTreeSet<String> = Arch::AMD
+        .iter()
+        .flat_map(|arch| arch.table().instructions)
+        .map(|instruction| instruction.name.to_lowercase())
+        .collect();
+    let mut found = String::new();
+    for (number, name) in (0..).zip(&names) {
+        if !name.contains(&only) || !Rng(seed << 24 ^ number).chance(every) {
+            continue;
+        }
+        let mut out = Vec::new();
+        let command = ["wavesim", "prove", "--timeout", "3", "--architectures", name];
+        // Instructions without semantics.
+        if dispatch(&Cli::parse_from(command).command, &mut out).is_err() {
+            continue;
+        }
+        for line in
+            String::from_utf8(out).unwrap().lines().filter(|line| line.starts_with(&format!("{name}:")))
+        {
+            // Which inputs a solver finds depends on the solver.
+            let line = line
+                .split_once(" for ")
+                .filter(|_| line.contains(": differ "))
+                .map_or(line, |(line, _)| line);
+            found += &format!("{line}\n");
+        }
+    }
+    let file = root().join("tests/filetests/export/architectures.expected");
+    if every == 1 && only.is_empty() {
+        wavesim_golden::check(&file, &found);
+        return;
+    }
+    let expected = std::fs::read_to_string(&file).unwrap();
+    let expected: BTreeSet<&str> = expected.lines().collect();
+    let missing: Vec<&str> = found.lines().filter(|line| !expected.contains(line)).collect();
+    assert!(missing.is_empty(), "not in {}: {missing:#?}", file.display());
+}
+
 #[test]
 fn wrong_inputs_are_explained() {
     let refused = |line: &str| {
