@@ -58,14 +58,6 @@ impl Export<'_> {
     fn body(&self, operation: &Operation) -> Value {
         let sem = &operation.sem;
         let (file, line) = (self.place)(operation);
-        let locals: Vec<Value> = sem
-            .locals
-            .iter()
-            .map(|local| match local.len {
-                Some(len) => json!([local.name, local.ty.to_string(), len]),
-                None => json!([local.name, local.ty.to_string()]),
-            })
-            .collect();
         let roles =
             |list: &std::collections::BTreeSet<Role>| list.iter().map(|r| role(*r)).collect::<Vec<_>>();
         let states =
@@ -80,9 +72,22 @@ impl Export<'_> {
             "fields": uses.fields, "memory_read": uses.memory_read, "memory_write": uses.memory_write,
             "float": uses.float.iter().map(Ty::to_string).collect::<Vec<_>>(),
             "exactness": isa_exactness::Exactness::of(sem).json(),
-            "locals": locals, "body": stmts(&sem.body),
+            "locals": locals(sem), "body": stmts(&sem.body),
         })
     }
+}
+
+/// The locals and statements of a body, in the form of the document.
+pub fn body(sem: &Semantics) -> Value {
+    json!({ "locals": locals(sem), "body": stmts(&sem.body) })
+}
+
+fn locals(sem: &Semantics) -> Vec<Value> {
+    let local = |local: &Local| match local.len {
+        Some(len) => json!([local.name, local.ty.to_string(), len]),
+        None => json!([local.name, local.ty.to_string()]),
+    };
+    sem.locals.iter().map(local).collect()
 }
 
 fn entry(table: &ArchTable, entry: &Entry) -> Value {

@@ -7,7 +7,6 @@
 
 mod approximate;
 mod builtin;
-mod digest;
 mod evaluate;
 mod float;
 mod polynomial;

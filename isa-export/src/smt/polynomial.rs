@@ -32,10 +32,11 @@ impl Terms {
                     self.is_same_polynomial(a, b)
                 });
             }
-            (Op::Concat, Op::Concat) if self.width(x.args[0]) == self.width(y.args[0]) => {
-                if (0..2).all(|at| self.is_same_polynomial(x.args[at], y.args[at])) {
-                    return true;
-                }
+            (Op::Concat, Op::Concat)
+                if self.width(x.args[0]) == self.width(y.args[0])
+                    && (0..2).all(|at| self.is_same_polynomial(x.args[at], y.args[at])) =>
+            {
+                return true;
             }
             _ => {}
         }

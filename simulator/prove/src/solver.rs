@@ -1,12 +1,10 @@
 //! Solvers: any that speaks SMT-LIB 2.6.
 
-use crate::proven::Proven;
 use isa_export::smt::{Script, Term, Terms};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -38,8 +36,6 @@ pub struct Solver {
     pub others: Vec<PathBuf>,
     /// For each question.
     pub limit: Duration,
-    /// What [`Solver::ask_differ`] need not ask.
-    pub proven: Option<Arc<Proven>>,
 }
 
 /// An answer.
@@ -90,16 +86,16 @@ impl Solver {
         };
         if let Some(named) = named {
             let path = if named.is_file() { Some(named.clone()) } else { on_path(&named) };
-            return path.map(|path| Solver { path, others: Vec::new(), limit, proven: None }).ok_or_else(
-                || SolverError::Failed {
+            return path.map(|path| Solver { path, others: Vec::new(), limit }).ok_or_else(|| {
+                SolverError::Failed {
                     solver: named.display().to_string(),
                     error: "there is no such program (WAVESIM_SMT_SOLVER)".into(),
-                },
-            );
+                }
+            });
         }
         let mut found = NAMES.iter().filter_map(|name| on_path(Path::new(name)));
         let path = found.next().ok_or(SolverError::Missing)?;
-        Ok(Solver { path, others: found.collect(), limit, proven: None })
+        Ok(Solver { path, others: found.collect(), limit })
     }
 
     /// The name of the first one without folders.
@@ -395,7 +391,7 @@ mod tests {
             path
         };
         let ask_all = |path: PathBuf, others: Vec<PathBuf>| {
-            Solver { path, others, limit: Duration::from_millis(50), proven: None }.ask(&terms, &[x], &[x])
+            Solver { path, others, limit: Duration::from_millis(50) }.ask(&terms, &[x], &[x])
         };
         let ask = |name: &str, text: &str| ask_all(script(name, text), Vec::new());
         let start = Instant::now();

@@ -2,7 +2,6 @@
 //! and each pair of them, the innermost first, is a small question: what is equal becomes one term. Products and sums of
 //! many bits that no solver decides as a whole are often decided so.
 
-use crate::proven::{self, Known};
 use crate::samples::operand;
 use crate::solver::{Answer, Solver, SolverError};
 use isa_export::smt::{Node, Op, Tape, Term, Terms};
@@ -27,37 +26,11 @@ const EACH: Duration = Duration::from_secs(2);
 
 impl Solver {
     /// Asks for inputs for which two values differ where the conditions hold, and for the values of `wanted`. What is not
-    /// decided in a part of the limit is asked again with parts that are proven to be equal. What was answered before
-    /// ([`Proven`](crate::Proven)) is not asked.
+    /// decided in a part of the limit is asked again with parts that are proven to be equal.
     ///
     /// # Errors
     /// As [`Solver::ask`].
     pub fn ask_differ(
-        &self,
-        terms: &mut Terms,
-        conditions: &[Term],
-        values: [Term; 2],
-        wanted: &[Term],
-    ) -> Result<Answer, SolverError> {
-        let Some(proven) = &self.proven else {
-            return self.ask_differ_now(terms, conditions, values, wanted);
-        };
-        let digest = proven::digest(terms, conditions, values);
-        match proven.known(digest) {
-            Some(Known::Equal) => return Ok(Answer::Never),
-            Some(Known::Undecided) => return Ok(Answer::Unknown("as before".into())),
-            None => {}
-        }
-        let answer = self.ask_differ_now(terms, conditions, values, wanted)?;
-        match answer {
-            Answer::Never => proven.note(digest, Known::Equal),
-            Answer::Unknown(_) => proven.note(digest, Known::Undecided),
-            Answer::Holds(_) => {}
-        }
-        Ok(answer)
-    }
-
-    fn ask_differ_now(
         &self,
         terms: &mut Terms,
         conditions: &[Term],

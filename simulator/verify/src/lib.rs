@@ -20,7 +20,7 @@ mod proof;
 mod run;
 
 pub use listing::{Listed, function};
-pub use lowered::{Pass, PassAnswer, verify_passes, verify_passes_with};
+pub use lowered::{Pass, PassAnswer, digest_of_passes, verify_passes, verify_passes_with};
 pub use proof::{Answer, Counterexample, verify, verify_function};
 
 /// Code that is not proven, for this reason.

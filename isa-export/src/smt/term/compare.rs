@@ -43,7 +43,7 @@ impl Terms {
     /// One bit: signed less.
     pub fn slt(&mut self, a: Term, b: Term) -> Term {
         let positive = (1_u128 << (self.width(a) - 1)) - 1;
-        let is_positive = |t: &Terms, v: Term| t.value(v).map_or_else(|| t.most(v, 0), |v| v) <= positive;
+        let is_positive = |t: &Terms, v: Term| t.most(v, 0) <= positive;
         let op = if is_positive(self, a) && is_positive(self, b) { Op::Ult } else { Op::Slt };
         self.less(op, a, b)
     }

@@ -11,6 +11,7 @@ use isa_export::smtlib;
 use isa_lower::ir::{Body, Fast, Handlers, Mask};
 use isa_spec::canonical::Operation;
 use isa_spec::pcode::ir::{Role, State as Name};
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use wavesim_prove::{Solver, SolverAnswer};
 
@@ -49,6 +50,27 @@ pub fn verify_passes(op: &Operation, solver: &Solver) -> Result<Vec<Pass>, Verif
     verify_passes_with(op, solver, &mut |_, _| {})
 }
 
+/// Returns a digest of an operation's typed body and of what each pass leaves: what [`verify_passes`] compares.
+///
+/// # Errors
+/// These are not the passes of `isa_lower`.
+pub fn digest_of_passes(op: &Operation) -> Result<u64, VerifyError> {
+    let mut hash = Sha256::new();
+    hash.update(format!("{:?} {} {}", op.sem.shape, op.sem.ignores_mode, isa_export::json::body(&op.sem)));
+    for (name, handlers) in known_stages(op)? {
+        hash.update(format!("{name} {handlers:?}"));
+    }
+    let bytes: [u8; 32] = hash.finalize().into();
+    Ok(u64::from_le_bytes(std::array::from_fn(|at| bytes[at])))
+}
+
+fn known_stages(op: &Operation) -> Result<Vec<(&'static str, Handlers)>, VerifyError> {
+    match stages::stages(op) {
+        Some(stages) => Ok(stages),
+        None => unsupported("isa_lower::lower has other passes than those that are proven"),
+    }
+}
+
 /// As [`verify_passes`], with a function that changes what a pass leaves, for passes with planted faults.
 ///
 /// # Errors
@@ -58,9 +80,7 @@ pub fn verify_passes_with(
     solver: &Solver,
     change: &mut dyn FnMut(&str, &mut Handlers),
 ) -> Result<Vec<Pass>, VerifyError> {
-    let Some(mut stages) = stages::stages(op) else {
-        return unsupported("isa_lower::lower has other passes than those that are proven");
-    };
+    let mut stages = known_stages(op)?;
     for (name, handlers) in &mut stages {
         change(name, handlers);
     }

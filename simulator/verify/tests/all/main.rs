@@ -3,5 +3,6 @@
 
 mod host;
 mod passes;
+mod proven;
 mod rules;
 mod sweep;
