@@ -8,7 +8,7 @@
 //! - [`stop`]: the reasons for a stop
 //! - [`breakpoint`]: breakpoints and watchpoints
 //! - [`expr`]: expressions over registers, arguments and memory
-//! - [`frames`], [`variables`]: functions and variables of the source
+//! - [`frames`], [`variables`], [`history`]: functions and variables of the source, and what is assigned to them
 //! - [`view`], [`explain`]: state, and the semantics of an instruction, as text
 //! - [`command`]: the commands; [`command::COMMANDS`] is the table of them
 //!
@@ -27,6 +27,7 @@ pub mod explain;
 pub mod expr;
 mod format;
 pub mod frames;
+pub mod history;
 mod pages;
 pub mod search;
 pub mod stop;

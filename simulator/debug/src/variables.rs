@@ -433,6 +433,16 @@ impl Object {
         }
     }
 
+    /// Returns the registers that hold the value, by dword; `None` if it is not wholly in registers.
+    pub fn registers(&self) -> Option<Vec<Register>> {
+        let Store::Pieces { location, offset } = &self.store else { return None };
+        let dword = |index: u64| match piece(location, offset + 4 * index)? {
+            (Piece::Register { number }, within) => register(number + (within / 4) as u16),
+            _ => None,
+        };
+        (0..self.kind.size.div_ceil(4)).map(dword).collect()
+    }
+
     /// Returns the parts of the value with their names, for a list: members, or elements.
     pub fn parts(&self) -> Vec<(String, Part)> {
         match &self.kind.kind {

@@ -1,25 +1,27 @@
 //! `wavesim diff`: runs two kernels on the same launch, and finds where their results part.
 
+mod origin;
+mod passes;
+mod stores;
+
 use super::input::KernelArgs;
 use super::target::{Target, parse_arch};
 use super::{FAILED, INTERRUPTED, OK, input_name, progress};
 use anyhow::bail;
+use origin::Question;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use stores::{Element, Pair, Store, Stores};
 use wavesim_array::{Array, DType, json as array_json};
-use wavesim_debug::command::Debugger;
-use wavesim_debug::timeline::Timeline;
-use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_debug::history::{Assignment, Parted};
 use wavesim_engine::sched::dispatch::{self, INTERRUPT};
 use wavesim_isa::arch::Arch;
 use wavesim_loader::compare::{Mismatch, Tolerance, compare};
 use wavesim_loader::prepared::Prepared;
-use wavesim_machine::exec::watch::Place;
 use wavesim_machine::fault::Fault;
-use wavesim_machine::memory::Memory;
 
 /// Run two kernels on the same launch, compare their outputs, and show where the first difference comes from
 #[derive(Debug, clap::Args)]
@@ -27,7 +29,8 @@ use wavesim_machine::memory::Memory;
 pub struct DiffArgs {
     /// The first kernel, whose results are expected
     pub a: PathBuf,
-    /// The second kernel. With --bisect, several: builds in the order in which they were made
+    /// The second kernel; the first one again, if it is compiled with other options. With --bisect, several: builds in the
+    /// order in which they were made
     #[arg(required = true)]
     pub b: Vec<PathBuf>,
     #[command(flatten)]
@@ -41,6 +44,9 @@ pub struct DiffArgs {
     /// Name of the second kernel [default: that of the first]
     #[arg(long, value_name = "NAME")]
     pub kernel_b: Option<String>,
+    /// Option for clang, in place of those of --clang, for the second kernel (repeatable)
+    #[arg(long = "clang-b", value_name = "OPTION", allow_hyphen_values = true)]
+    pub options_b: Vec<String>,
     /// Relative difference of floats that counts as equal [default: 8 units in the last place of the type]
     #[arg(long, value_name = "T")]
     pub rtol: Option<f64>,
@@ -50,6 +56,10 @@ pub struct DiffArgs {
     /// Find the first of several second kernels whose results differ, by bisection
     #[arg(long)]
     pub bisect: bool,
+    /// Find the first of the compiler's passes after which the results of the second kernel differ, a source file that clang
+    /// compiles again and again (-opt-bisect-limit)
+    #[arg(long, conflicts_with = "bisect")]
+    pub bisect_passes: bool,
     /// Levels of the trees that show where the values come from
     #[arg(long, value_name = "N", default_value_t = 6)]
     pub depth: u32,
@@ -67,82 +77,22 @@ Examples:
   wavesim diff kernel.rdna kernel.rdna --arch rdna3 --arch-b rdna4
   wavesim diff o0.co o3.co --kernel axpy --grid 4 --block 64 \\
       --arg 'f32[256]=arange(256)' --arg 'out_y:f32[256]'
+  wavesim diff axpy.cl axpy.cl --clang=-O0 --clang=-g --clang-b=-O3 --clang-b=-g \\
+      --grid 4 --block 64 --arg 'f32[256]=arange(256)' --arg 'out_y:f32[256]'
   wavesim diff good.co build1.co build2.co build3.co --bisect --kernel axpy
+  wavesim diff axpy.cl axpy.cl --clang=-O0 --clang-b=-O3 --bisect-passes …
 
 Exit codes: 0 the outputs are equal; 1 they differ, or one kernel faulted; 2 bad
 usage or bad input; 130 interrupted.";
-
-/// Stores that are compared, at most.
-const MOST_STORES: usize = 1 << 22;
-
-/// A store to a named argument.
-#[derive(Debug, Clone, Copy)]
-struct Store {
-    time: u64,
-    pc: u64,
-    workgroup: [u32; 3],
-    wave: u32,
-    /// The first eight bytes.
-    bytes: [u8; 8],
-}
-
-/// The place of a store that both kernels have: argument, offset, size, and the number of the store there.
-type Key = (usize, u64, u8, u32);
-
-/// Records the stores to the arguments.
-struct Stores<'p> {
-    memory: &'p Memory,
-    /// First address, address after the last byte, and index of each argument.
-    arguments: Vec<(u64, u64, usize)>,
-    counts: HashMap<(usize, u64, u8), u32>,
-    stores: HashMap<Key, Store>,
-}
-
-impl<'p> Stores<'p> {
-    fn new(prepared: &'p Prepared, names: &[String]) -> Stores<'p> {
-        let buffers = prepared.buffers.iter();
-        let known = buffers.filter_map(|buffer| {
-            let index = names.iter().position(|name| *name == buffer.name)?;
-            Some((buffer.address, buffer.address + buffer.len_bytes, index))
-        });
-        let arguments = known.collect();
-        Stores { memory: &prepared.memory, arguments, counts: HashMap::new(), stores: HashMap::new() }
-    }
-}
-
-impl Observer for Stores<'_> {
-    fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        for access in done.accesses.iter().filter(|a| a.write && !a.outside && a.place == Place::Global) {
-            for access in access.each() {
-                let inside = |argument: &&(u64, u64, usize)| {
-                    argument.0 <= access.address && access.address < argument.1
-                };
-                let Some(&(first, _, index)) = self.arguments.iter().find(inside) else { continue };
-                if self.stores.len() >= MOST_STORES {
-                    return;
-                }
-                let place = (index, access.address - first, access.size_bytes);
-                let count = self.counts.entry(place).or_default();
-                let mut bytes = [0; 8];
-                let size = usize::from(access.size_bytes).min(8);
-                if self.memory.read(access.address, &mut bytes[..size]).is_err() {
-                    continue;
-                }
-                let (time, pc, wave) = (step.time, step.pc, step.wave.id);
-                let store = Store { time, pc, workgroup: step.wave.workgroup, wave, bytes };
-                self.stores.insert((place.0, place.1, place.2, *count), store);
-                *count += 1;
-            }
-        }
-    }
-}
 
 /// A kernel that has run.
 struct Ran {
     name: String,
     prepared: Prepared,
+    /// The contents of memory before the run.
+    initial: Vec<u8>,
     outputs: Vec<(String, Array)>,
-    stores: HashMap<Key, Store>,
+    stores: HashMap<Element, Vec<Store>>,
     fault: Option<Box<Fault>>,
 }
 
@@ -160,6 +110,9 @@ fn options_of_b(args: &DiffArgs) -> KernelArgs {
     if let Some(name) = &args.kernel_b {
         kernel.call.kernel = Some(name.clone());
     }
+    if !args.options_b.is_empty() {
+        kernel.source.options.clone_from(&args.options_b);
+    }
     kernel
 }
 
@@ -171,6 +124,7 @@ fn run_one(
     names: Option<&[String]>,
 ) -> anyhow::Result<(Ran, Vec<String>)> {
     let prepared = kernel.prepare(path, None, 0)?;
+    let initial = prepared.memory.snapshot();
     let dispatch = prepared.dispatch(args.max_instructions);
     dispatch.check()?;
     let own: Vec<String> = prepared.buffers.iter().map(|buffer| buffer.name.clone()).collect();
@@ -179,7 +133,7 @@ fn run_one(
     let stores = observer.stores;
     drop(dispatch);
     let outputs = prepared.outputs()?.into_iter().map(|(name, array)| (name.to_string(), array)).collect();
-    Ok((Ran { name: input_name(path), outputs, stores, fault: result.err(), prepared }, own))
+    Ok((Ran { name: input_name(path), outputs, stores, fault: result.err(), prepared, initial }, own))
 }
 
 /// The tolerance for a type.
@@ -211,30 +165,16 @@ fn differences(args: &DiffArgs, a: &Ran, b: &Ran) -> anyhow::Result<Vec<Mismatch
 }
 
 /// Returns the first store of A, in the order of its run, to which B has one with another value.
-fn first_store<'r>(args: &DiffArgs, a: &'r Ran, b: &'r Ran) -> Option<(Key, &'r Store, &'r Store)> {
-    let mut pairs: Vec<_> =
-        a.stores.iter().filter_map(|(key, own)| Some((*key, own, b.stores.get(key)?))).collect();
-    pairs.sort_unstable_by_key(|(key, own, _)| (own.time, *key));
-    pairs.into_iter().find(|(key, own, other)| {
-        let dtype = a.prepared.buffers[key.0].dtype;
-        let size = dtype.size();
-        if own.bytes == other.bytes {
-            return false;
-        }
-        if !dtype.is_float() || usize::from(key.2) < size || !key.1.is_multiple_of(size as u64) {
-            return true;
-        }
-        let one = |store: &Store| Array { dtype, shape: Vec::new(), bytes: store.bytes[..size].to_vec() };
-        compare("", &one(other), &one(own), tolerance(args, dtype)).is_some()
-    })
+fn first_store(args: &DiffArgs, a: &Ran, b: &Ran) -> Option<Pair> {
+    stores::first_difference((&a.stores, &b.stores), &a.prepared.buffers, |dtype| tolerance(args, dtype))
 }
 
-fn describe_store(ran: &Ran, name: &str, key: &Key, store: &Store) -> String {
+fn describe_store(ran: &Ran, name: &str, element: &Element, store: &Store) -> String {
     let program = &ran.prepared.program;
     let [x, y, z] = store.workgroup;
     let text = program.inst_at(store.pc).map_or_else(String::new, |at| program.text(at));
     let value = match ran.prepared.buffer(name) {
-        Some(buffer) if usize::from(key.2) >= buffer.dtype.size() => {
+        Some(buffer) if usize::from(element.2) >= buffer.dtype.size() => {
             buffer.dtype.decode(&store.bytes).to_string()
         }
         _ => format!("0x{:x}", u64::from_le_bytes(store.bytes)),
@@ -246,22 +186,14 @@ fn describe_store(ran: &Ran, name: &str, key: &Key, store: &Store) -> String {
     )
 }
 
-fn key_name(ran: &Ran, key: &Key) -> String {
-    ran.prepared.buffers.get(key.0).map_or_else(String::new, |buffer| buffer.name.clone())
-}
-
-/// Returns the tree that shows where an element of an output comes from.
-fn why(args: &DiffArgs, kernel: &KernelArgs, path: &Path, element: &str) -> anyhow::Result<String> {
-    let prepared = kernel.prepare(path, None, 0)?;
-    let dispatch = prepared.dispatch(args.max_instructions);
-    let timeline = Timeline::new(&prepared, &dispatch)?;
-    let mut debugger = Debugger::new(timeline, || INTERRUPT.load(Ordering::Relaxed));
-    let run = debugger.execute("continue").0;
-    run.map_err(anyhow::Error::msg)?;
-    Ok(debugger
-        .execute(&format!("why {element} {}", args.depth))
-        .0
-        .unwrap_or_else(|message| format!("{message}\n")))
+/// Returns the options of both kernels: a file that defines its own launch needs none if the other one does not.
+fn both_options(args: &DiffArgs) -> [KernelArgs; 2] {
+    let (a, b) = (args.kernel.clone(), options_of_b(args));
+    let own = [a.for_file(&args.a), b.for_file(&args.b[0])];
+    match own[0].call == own[1].call {
+        true => [a, b],
+        false => own,
+    }
 }
 
 pub fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
@@ -269,15 +201,21 @@ pub fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         bail!("several second kernels are for --bisect");
     }
     progress::catch_interrupts();
-    let kernel_b = options_of_b(args);
-    let (a, names) = run_one(args, &args.kernel, &args.a, None)?;
-    let path = match args.bisect {
-        false => &args.b[0],
-        true => match bisect(args, &kernel_b, &a, &names, out)? {
-            Some(path) => path,
+    let [kernel_a, mut kernel_b] = both_options(args);
+    let (a, names) = run_one(args, &kernel_a, &args.a, None)?;
+    let mut path = &args.b[0];
+    if args.bisect {
+        match bisect(args, &kernel_b, &a, &names, out)? {
+            Some(index) => path = &args.b[index],
             None => return Ok(OK),
-        },
-    };
+        }
+    }
+    if args.bisect_passes {
+        match bisect_passes(args, &kernel_b, &a, &names, out)? {
+            Some(limit) => kernel_b = passes::limited(&kernel_b, Some(limit)),
+            None => return Ok(OK),
+        }
+    }
     let (b, _) = run_one(args, &kernel_b, path, Some(&names))?;
     if INTERRUPT.load(Ordering::Relaxed) {
         return Ok(INTERRUPTED);
@@ -291,8 +229,16 @@ pub fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         return Ok(FAILED);
     }
     let list = differences(args, &a, &b)?;
+    let store = if list.is_empty() { None } else { first_store(args, &a, &b) };
+    let parted = match &store {
+        Some(pair) => {
+            let of = |store: &Store| (origin::item(store), store.time);
+            origin::variables(args, [&a, &b], [of(&pair.stores[0]), of(&pair.stores[1])])?
+        }
+        None => None,
+    };
     if args.json {
-        writeln!(out, "{}", as_json(args, &a, &b, &list))?;
+        writeln!(out, "{}", as_json(&a, &b, &list, store.as_ref(), parted.as_ref()))?;
         return Ok(if list.is_empty() { OK } else { FAILED });
     }
     let Some(first) = list.first() else {
@@ -308,57 +254,136 @@ pub fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         }
     }
     let mut element = first.first.first().map(|(index, ..)| format!("{}[{index}]", first.output));
-    if let Some((key, own, other)) = first_store(args, &a, &b) {
-        let size = a.prepared.buffers[key.0].dtype.size() as u64;
-        let name = key_name(&a, &key);
-        let stored = format!("{name}[{}]", key.1 / size);
-        let number = if key.3 == 0 { String::new() } else { format!(", store {}", key.3 + 1) };
+    let mut items = [None; 2];
+    if let Some(pair) = &store {
+        let buffer = &a.prepared.buffers[pair.element.0];
+        let stored = format!("{}[{}]", buffer.name, pair.element.1 / buffer.dtype.size() as u64);
+        let number = if pair.number == 0 { String::new() } else { format!(", store {}", pair.number + 1) };
         writeln!(out, "\nthe first store with another value: {stored}{number}")?;
-        writeln!(out, "  A: {}", describe_store(&a, &name, &key, own))?;
-        writeln!(out, "  B: {}", describe_store(&b, &name, &key, other))?;
+        for (side, (ran, store)) in ["A", "B"].into_iter().zip([&a, &b].into_iter().zip(&pair.stores)) {
+            writeln!(out, "  {side}: {}", describe_store(ran, &buffer.name, &pair.element, store))?;
+        }
         // What is stored there first is nearer to the cause; what is stored there last is what the debugger follows.
-        if !a.stores.contains_key(&(key.0, key.1, key.2, key.3 + 1)) {
+        if pair.is_last {
             element = Some(stored);
         }
+        items = pair.stores.each_ref().map(|store| Some(origin::item(store)));
+    }
+    if let Some(Parted { values, equal }) = &parted {
+        let Assignment { function, variable, .. } = &values[0];
+        writeln!(out, "\nthe first variable with another value: {variable} of {function}")?;
+        for (side, (ran, value)) in ["A", "B"].into_iter().zip([&a, &b].into_iter().zip(values)) {
+            writeln!(out, "  {side}: {}", origin::describe(ran, value))?;
+        }
+        if !equal.is_empty() {
+            let known: Vec<String> =
+                equal.iter().map(|value| format!("{} = {}", value.variable, value.text)).collect();
+            writeln!(out, "  the same in both before: {}", known.join(", "))?;
+        }
+        let questions = [0, 1].map(|side: usize| {
+            let value: &Assignment = &values[side];
+            Question { time: Some(value.time), item: items[side], what: value.variable.clone() }
+        });
+        origins(args, [&a, &b], &questions, out)?;
     }
     if let Some(element) = element {
-        writeln!(out, "\nwhere {element} comes from in A:")?;
-        write!(out, "{}", why(args, &args.kernel, &args.a, &element)?)?;
-        writeln!(out, "\nwhere {element} comes from in B:")?;
-        write!(out, "{}", why(args, &kernel_b, path, &element)?)?;
+        let questions = [0, 1].map(|_| Question { time: None, item: None, what: element.clone() });
+        origins(args, [&a, &b], &questions, out)?;
     }
     Ok(FAILED)
 }
 
-/// Finds the first of the second kernels that differs, if the last one does: the ones before it are taken to be equal up
-/// to one of them, and different from there on.
-fn bisect<'p>(
-    args: &'p DiffArgs,
+/// Writes where a value comes from on both sides.
+fn origins(
+    args: &DiffArgs,
+    [a, b]: [&Ran; 2],
+    questions: &[Question; 2],
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let what = &questions[0].what;
+    let titles = ["A", "B"].map(|side| format!("where {what} comes from in {side}:"));
+    let trees = [origin::why(args, a, &questions[0])?, origin::why(args, b, &questions[1])?];
+    writeln!(out)?;
+    write!(out, "{}", origin::side_by_side([&titles[0], &titles[1]], [&trees[0], &trees[1]]))?;
+    Ok(())
+}
+
+/// Returns the first number from `good` to `bad` for which `differs` is true, if it is for the last one: it is taken to be
+/// false up to one of them, and true from there on.
+fn first_that(
+    (mut good, mut bad): (usize, usize),
+    mut differs: impl FnMut(usize) -> anyhow::Result<bool>,
+) -> anyhow::Result<Option<usize>> {
+    if !differs(bad)? {
+        return Ok(None);
+    }
+    while good < bad && !INTERRUPT.load(Ordering::Relaxed) {
+        let middle = good.midpoint(bad);
+        if differs(middle)? { bad = middle } else { good = middle + 1 }
+    }
+    Ok(Some(bad))
+}
+
+/// Returns whether a kernel has other results than A.
+fn is_different(
+    args: &DiffArgs,
+    (kernel, path): (&KernelArgs, &Path),
+    a: &Ran,
+    names: &[String],
+) -> anyhow::Result<bool> {
+    let (b, _) = run_one(args, kernel, path, Some(names))?;
+    Ok(b.fault.is_some() != a.fault.is_some() || !differences(args, a, &b)?.is_empty())
+}
+
+fn verdict(differs: bool) -> &'static str {
+    if differs { "differs" } else { "equal" }
+}
+
+/// Finds the first of the second kernels that differs.
+fn bisect(
+    args: &DiffArgs,
     kernel: &KernelArgs,
     a: &Ran,
     names: &[String],
     out: &mut dyn Write,
-) -> anyhow::Result<Option<&'p PathBuf>> {
-    let mut differs = |path: &Path| -> anyhow::Result<bool> {
-        let (b, _) = run_one(args, kernel, path, Some(names))?;
-        let differs = b.fault.is_some() != a.fault.is_some() || !differences(args, a, &b)?.is_empty();
-        writeln!(out, "{}: {}", input_name(path), if differs { "differs" } else { "equal" })?;
+) -> anyhow::Result<Option<usize>> {
+    let found = first_that((0, args.b.len() - 1), |index| {
+        let path = &args.b[index];
+        let differs = is_different(args, (kernel, path), a, names)?;
+        writeln!(out, "{}: {}", input_name(path), verdict(differs))?;
         Ok(differs)
-    };
-    let (mut good, mut bad) = (0, args.b.len());
-    match args.b.last() {
-        Some(last) if differs(last)? => bad -= 1,
-        _ => return Ok(None),
+    })?;
+    if let Some(index) = found {
+        writeln!(out, "first that differs: {}\n", input_name(&args.b[index]))?;
     }
-    while good < bad {
-        let middle = (good + bad) / 2;
-        if differs(&args.b[middle])? { bad = middle } else { good = middle + 1 }
-    }
-    writeln!(out, "first that differs: {}\n", input_name(&args.b[bad]))?;
-    Ok(args.b.get(bad))
+    Ok(found)
 }
 
-fn as_json(args: &DiffArgs, a: &Ran, b: &Ran, list: &[Mismatch]) -> Value {
+/// Finds the first of the passes of the second kernel's compilation after which the results differ; returns the number of
+/// passes up to it.
+fn bisect_passes(
+    args: &DiffArgs,
+    kernel: &KernelArgs,
+    a: &Ran,
+    names: &[String],
+    out: &mut dyn Write,
+) -> anyhow::Result<Option<usize>> {
+    let path = &args.b[0];
+    let passes = passes::of_file(path, kernel)?;
+    let found = first_that((0, passes.len()), |limit| {
+        let differs = is_different(args, (&passes::limited(kernel, Some(limit)), path), a, names)?;
+        writeln!(out, "{limit} of {} passes: {}", passes.len(), verdict(differs))?;
+        Ok(differs)
+    })?;
+    match found {
+        None => {}
+        Some(0) => writeln!(out, "the results differ without these passes, too\n")?,
+        Some(limit) => writeln!(out, "first pass after which they differ: {limit}, {}\n", passes[limit - 1])?,
+    }
+    Ok(found)
+}
+
+fn as_json(a: &Ran, b: &Ran, list: &[Mismatch], store: Option<&Pair>, parted: Option<&Parted>) -> Value {
     let outputs: Vec<Value> = list
         .iter()
         .map(|mismatch| {
@@ -372,15 +397,19 @@ fn as_json(args: &DiffArgs, a: &Ran, b: &Ran, list: &[Mismatch]) -> Value {
             json!({ "output": mismatch.output, "differing": mismatch.differing, "total": mismatch.total, "first": first })
         })
         .collect();
-    let store = first_store(args, a, b).map(|(key, own, other)| {
+    let store = store.map(|Pair { element, stores: [own, other], .. }| {
         let line = |ran: &Ran, store: &Store| ran.prepared.program.place(store.pc);
         json!({
-            "output": key_name(a, &key),
-            "offset_bytes": key.1,
+            "output": a.prepared.buffers[element.0].name,
+            "offset_bytes": element.1,
             "a": line(a, own),
             "b": line(b, other),
         })
     });
+    let variable = parted.map(|Parted { values: [own, other], .. }| {
+        let side = |ran: &Ran, value: &Assignment| json!({ "value": value.text, "place": ran.prepared.program.place(value.pc) });
+        json!({ "function": own.function, "variable": own.variable, "a": side(a, own), "b": side(b, other) })
+    });
     json!({ "schema": "wavesim-diff-1", "a": a.name, "b": b.name, "equal": list.is_empty(), "outputs": outputs,
-        "first_store": store })
+        "first_store": store, "first_variable": variable })
 }

@@ -171,7 +171,7 @@ impl FileArgs {
 }
 
 /// How a code object's kernel is launched
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Code objects, assembly files and source files")]
 pub struct CallArgs {
     /// Name of the kernel, if the file has several
@@ -334,6 +334,23 @@ impl KernelArgs {
             FileKind::Assembly => self.assembly(path, &name, &text, placement),
             _ => self.text(path, name, text, guard),
         }
+    }
+
+    /// Returns the options without those of the launch if a file defines its own: a text kernel, or a launch description.
+    /// For commands that take several files, of which others may need them.
+    pub fn for_file(&self, path: &Path) -> KernelArgs {
+        let is_text = || match files::read(path) {
+            Ok(bytes) => Language::of_file(path).is_none() && file_kind(path, &bytes) == FileKind::Text,
+            Err(_) => false,
+        };
+        let mut own = self.clone();
+        if is_description(path) || is_text() {
+            own.call = CallArgs { include: self.call.include.clone(), ..CallArgs::default() };
+        }
+        if Language::of_file(path).is_none() {
+            own.source = super::source::SourceArgs::default();
+        }
+        own
     }
 
     /// Loads a launch description with its expected outputs.

@@ -16,9 +16,26 @@ pub struct SourceArgs {
     pub options: Vec<String>,
 }
 
+/// What clang prints for each pass with `-opt-bisect-limit`.
+pub const BISECT: &str = "BISECT: ";
+
 /// Compiles a source file for the processor and the wave size that the command line selects. Returns a code
 /// object. Clang's warnings go to standard error.
 pub fn compile(path: &Path, language: Language, kernel: &KernelArgs) -> anyhow::Result<Vec<u8>> {
+    let (object, log) = compile_with_log(path, language, kernel)?;
+    let warnings: Vec<&str> = log.trim_end().lines().filter(|line| !line.starts_with(BISECT)).collect();
+    if !warnings.is_empty() {
+        super::output::emit(warnings.join("\n"));
+    }
+    Ok(object)
+}
+
+/// As [`compile`]; also returns clang's messages.
+pub fn compile_with_log(
+    path: &Path,
+    language: Language,
+    kernel: &KernelArgs,
+) -> anyhow::Result<(Vec<u8>, String)> {
     let arch = kernel.machine.arch_or_default();
     let processor = kernel.machine.mcpu.or_else(|| Processor::of_arch(arch));
     let processor = processor.with_context(|| format!("clang does not compile for {}", arch.name()))?;
@@ -46,8 +63,5 @@ pub fn compile(path: &Path, language: Language, kernel: &KernelArgs) -> anyhow::
     let Some(object) = output.binary else {
         bail!("{} does not compile:\n{}", path.display(), output.log.trim_end());
     };
-    if !output.log.is_empty() {
-        super::output::emit(output.log.trim_end());
-    }
-    Ok(object)
+    Ok((object, output.log))
 }

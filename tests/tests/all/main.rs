@@ -13,6 +13,7 @@ mod counting;
 mod decimal_numbers;
 mod delayed;
 mod dependencies;
+mod diff;
 mod disassembly;
 mod docs;
 mod effects;

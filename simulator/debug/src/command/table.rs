@@ -378,7 +378,7 @@ pub const COMMANDS: &[Command] = &[
         name: "why",
         alias: None,
         arguments: "[WHAT] [DEPTH]",
-        help: "show the origin of the value of a register, out_y[3] or lds OFFSET BYTES: the instruction that wrote it last, those that wrote its sources, and so on through loads and stores; without WHAT, the origin of the error that a check has just reported",
+        help: "show the origin of the value of a register, a variable, out_y[3] or lds OFFSET BYTES: the instruction that wrote it last, those that wrote its sources, and so on through loads and stores; without WHAT, the origin of the error that a check has just reported",
         completion: Completion::Value,
         repeats: false,
         run: |d, args, out| d.why(args, out),

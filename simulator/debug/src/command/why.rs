@@ -10,6 +10,7 @@ use isa_spec::tables::Role;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use wavesim_inspect::check::initial_registers;
+use wavesim_loader::debug_info::Register as Location;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::exec::watch::{Access, Place};
 
@@ -20,6 +21,14 @@ struct Value {
     register: u16,
     wave: usize,
     lane: u32,
+}
+
+/// Where a value is whose origin is searched.
+enum Origin {
+    /// In memory; scratch is that of a wave and a lane.
+    Bytes { place: Place, address: u64, len: u64, owner: Option<(usize, u32)> },
+    /// In registers of the selected wave and lane.
+    Registers(Vec<(File, u16)>),
 }
 
 /// State of the search of one command.
@@ -67,8 +76,17 @@ impl Debugger<'_> {
             Some(Register::Scc) => (File::Scc, 0),
             Some(_) => return Err(format!("writes of `{what}` are not recorded")),
             None => {
-                let (place, address, len) = self.bytes_of(what)?;
-                self.trace_bytes(place, address, len, None, 0, &mut trace, out);
+                match self.origin_of(what)? {
+                    Origin::Bytes { place, address, len, owner } => {
+                        self.trace_bytes(place, address, len, owner, 0, &mut trace, out);
+                    }
+                    Origin::Registers(registers) => {
+                        for (file, register) in registers {
+                            self.timeline.go_to(now);
+                            self.trace_back(Value { file, register, wave, lane }, 0, &mut trace, out);
+                        }
+                    }
+                }
                 self.timeline.go_to(now);
                 return Ok(());
             }
@@ -78,14 +96,35 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// Returns the bytes that `out_y[3]`, `lds OFFSET BYTES` or `mem ADDRESS BYTES` designates.
-    fn bytes_of(&self, text: &str) -> Result<(Place, u64, u64), String> {
+    /// Returns what `out_y[3]`, `lds OFFSET BYTES`, `mem ADDRESS BYTES` or a variable of the source designates.
+    fn origin_of(&self, text: &str) -> Result<Origin, String> {
         use crate::breakpoint::Watched;
+        if let Some(registers) = self.registers_of(text) {
+            return Ok(Origin::Registers(registers));
+        }
+        let bytes = |place, address, len, owner| Ok(Origin::Bytes { place, address, len, owner });
         match self.watched(text) {
-            Ok(Watched::Memory { address, len }) => Ok((Place::Global, address, len)),
-            Ok(Watched::Lds { offset, len }) => Ok((Place::Lds, offset, len)),
+            Ok(Watched::Memory { address, len }) => bytes(Place::Global, address, len, None),
+            Ok(Watched::Lds { offset, len }) => bytes(Place::Lds, offset, len, None),
+            Ok(Watched::Scratch { wave, lane, offset, len }) => {
+                bytes(Place::Scratch, offset, len, Some((wave, lane)))
+            }
             _ => Err(format!("`{text}` is not a register or memory whose writes are recorded")),
         }
+    }
+
+    /// Returns the registers that hold a variable of the source.
+    fn registers_of(&self, text: &str) -> Option<Vec<(File, u16)>> {
+        let name = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
+        if !self.timeline.prepared.debug.has_variable(name) {
+            return None;
+        }
+        let registers = self.object(text, self.focus).ok()??.registers()?;
+        let of = |register| match register {
+            Location::Sgpr(code) => (File::Sgpr, code),
+            Location::Vgpr(register) => (File::Vgpr, register),
+        };
+        Some(registers.into_iter().map(of).collect())
     }
 
     /// Does the work of [`Debugger::trace_back`] for a register of a wave, and of a lane if it is a VGPR.

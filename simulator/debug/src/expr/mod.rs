@@ -19,6 +19,7 @@ use isa_spec::diag;
 use wavesim_array::{DType, Num};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::{Machine, register_number};
+use wavesim_machine::exec::watch::Place;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::VGPRS;
 use wavesim_machine::state::wave::{EXEC_LO, M0, TTMP, VCC_LO};
@@ -185,6 +186,15 @@ impl Space {
             "scratch" => Some(Space::Scratch),
             "mem" => Some(Space::Global),
             _ => None,
+        }
+    }
+
+    /// Returns the place that accesses of the address space have.
+    pub fn place(self) -> Place {
+        match self {
+            Space::Lds => Place::Lds,
+            Space::Scratch => Place::Scratch,
+            Space::Global => Place::Global,
         }
     }
 

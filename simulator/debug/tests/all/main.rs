@@ -2,4 +2,5 @@
 
 mod checkpoints;
 mod command;
+mod history;
 mod timeline;
