@@ -11,6 +11,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use wavesim_cost::data;
+use wavesim_cost::model::{Effort, History};
+use wavesim_cost::profile::{self, Costs};
+use wavesim_cost::report;
 use wavesim_engine::observe::{Observer, Skip, Step};
 use wavesim_engine::sched::dispatch::{self, INTERRUPT};
 use wavesim_explore::choice::{Follow, run as run_schedule};
@@ -95,6 +99,8 @@ struct Test<'a> {
     findings: Vec<Finding>,
     /// By instruction: number of executions.
     counts: Vec<u64>,
+    /// By instruction: the clocks that an execution is predicted to take, stalls included; empty without a prediction.
+    clocks: Vec<f64>,
     /// Steps of a run.
     steps: u64,
     args: &'a MutateArgs,
@@ -122,7 +128,8 @@ impl<'a> Test<'a> {
         let first = Outcome::of_run(&prepared, result.map(|()| stats));
         drop(dispatch);
         let name = super::input_name(&input.file);
-        let mut test = Test { name, first, findings: Vec::new(), counts: counts.0, steps: 0, input, args };
+        let (counts, clocks) = (counts.0, predicted(&input)?);
+        let mut test = Test { name, first, findings: Vec::new(), counts, clocks, steps: 0, input, args };
         test.findings = test.check(None)?;
         let prepared = test.input.prepare(0)?;
         let dispatch = test.input.dispatch(&prepared)?;
@@ -205,6 +212,25 @@ impl<'a> Test<'a> {
     }
 }
 
+/// Returns the clocks that an execution of each instruction is predicted to take on the first device of the architecture.
+fn predicted(input: &InputArgs) -> anyhow::Result<Vec<f64>> {
+    let prepared = input.prepare(0)?;
+    // No device, no prediction.
+    let Ok(device) = data::device_of(prepared.program.arch) else { return Ok(Vec::new()) };
+    let dispatch = input.dispatch(&prepared)?;
+    let (regions, costs) = (profile::regions(&prepared), Costs::of(device)?);
+    let history = &mut History::default();
+    let (_, result) =
+        profile::run(&dispatch, &prepared.memory, &regions, &costs, &Effort::TIME, (history, true))?;
+    let Ok(profile) = result else { return Ok(Vec::new()) };
+    let mut clocks = vec![0.0; prepared.program.insts.len()];
+    for row in &profile.rows {
+        let numbers = report::numbers(&profile, row);
+        clocks[row.index] = numbers.clocks / numbers.executed.max(1) as f64;
+    }
+    Ok(clocks)
+}
+
 /// Finds out if a variant is wrong.
 fn judge(tests: &[Test<'_>], variant: &Variant) -> anyhow::Result<Verdict> {
     let executing =
@@ -274,15 +300,20 @@ pub fn run(args: &MutateArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let executed = |variant: &Variant| {
         tests.iter().map(|test| test.counts.get(variant.index).copied().unwrap_or(0)).sum::<u64>()
     };
+    let clocks = |variant: &Variant| {
+        tests.iter().find_map(|test| test.clocks.get(variant.index).copied().filter(|clocks| *clocks > 0.0))
+    };
     match args.json {
         true => {
             let rows: Vec<Value> = rows
                 .iter()
-                .map(|(variant, verdict)| row_json(&prepared, variant, verdict, executed(variant)))
+                .map(|(variant, verdict)| {
+                    row_json(&prepared, variant, verdict, executed(variant), clocks(variant))
+                })
                 .collect();
             writeln!(out, "{}", json!({ "schema": "wavesim-mutate-1", "variants": rows }))?;
         }
-        false => table(&prepared, &rows, executed, out)?,
+        false => table(&prepared, &rows, executed, clocks, out)?,
     }
     if verdicts.iter().any(Option::is_none) {
         emit("note: interrupted: the other variants have not run");
@@ -295,6 +326,7 @@ fn table(
     prepared: &Prepared,
     rows: &[(&Variant, &Verdict)],
     executed: impl Fn(&Variant) -> u64,
+    clocks: impl Fn(&Variant) -> Option<f64>,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let program = &prepared.program;
@@ -309,7 +341,15 @@ fn table(
         let what = match verdict {
             Verdict::Needed(how) => format!("needed: {how}"),
             Verdict::Reported(finding) => format!("reported by check only: {finding}"),
-            Verdict::NotSeen => format!("nothing seen needs it: executed {} times", executed(variant)),
+            Verdict::NotSeen => {
+                let costs =
+                    clocks(variant).map(|clocks| format!(", costs about {clocks:.0} clocks each time"));
+                format!(
+                    "nothing seen needs it: executed {} times{}",
+                    executed(variant),
+                    costs.unwrap_or_default()
+                )
+            }
             Verdict::NotExecuted => "not executed".to_string(),
         };
         writeln!(out, "  {change}\n      {what}")?;
@@ -327,7 +367,13 @@ fn table(
     Ok(())
 }
 
-fn row_json(prepared: &Prepared, variant: &Variant, verdict: &Verdict, executed: u64) -> Value {
+fn row_json(
+    prepared: &Prepared,
+    variant: &Variant,
+    verdict: &Verdict,
+    executed: u64,
+    clocks: Option<f64>,
+) -> Value {
     let program = &prepared.program;
     let pc = program.pcs[variant.index];
     let location = program.location(pc);
@@ -347,5 +393,6 @@ fn row_json(prepared: &Prepared, variant: &Variant, verdict: &Verdict, executed:
         "verdict": name,
         "detail": detail,
         "executed": executed,
+        "clocks_each": clocks,
     })
 }
