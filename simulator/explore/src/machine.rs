@@ -12,12 +12,14 @@
 //! A wave that polls does not run for ever: once it is in a loop in the same state as before and has stored nothing in
 //! between, it waits until another wave changes what it has loaded.
 
+mod constants;
 mod observer;
 mod operations;
 mod polling;
 
 use crate::footprint::{Footprint, Space};
 use crate::visible::Table;
+pub use constants::StoredLines;
 use observer::StepObserver;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -140,6 +142,10 @@ pub struct Machine<'a> {
     caches: Option<Arrangement>,
     /// By wave: the delayed operations that no wait has shown to be complete.
     unwaited: Vec<Vec<operations::Issued>>,
+    /// The lines to which runs have stored, if they are recorded.
+    recorded_stores: Option<BTreeSet<u64>>,
+    /// The lines that are not taken to be constant; without, none is.
+    stored: Option<Arc<StoredLines>>,
 }
 
 impl<'a> Machine<'a> {
@@ -190,6 +196,8 @@ impl<'a> Machine<'a> {
             is_late: None,
             caches: None,
             unwaited: vec![Vec::new(); threads as usize],
+            recorded_stores: None,
+            stored: None,
         })
     }
 
@@ -375,6 +383,9 @@ impl<'a> Machine<'a> {
         let mut drops = false;
         for touch in self.dispatch.caches.take_touched() {
             let (space, (start, end)) = (Space::Cache(touch.cache.0), touch.lines);
+            if end - start == 1 && self.is_constant(start) {
+                continue;
+            }
             let list = if touch.changes { &mut event.footprint.stores } else { &mut event.footprint.loads };
             list.push(crate::footprint::Range { space, start, end });
             if touch.fills {
@@ -394,6 +405,7 @@ impl<'a> Machine<'a> {
     }
 
     fn mark_dirty(&mut self, footprint: &Footprint) {
+        self.note_stores(footprint);
         for range in footprint.stores.iter().filter(|range| range.space == Space::Global) {
             self.dirty.extend(range.start / PAGE..=range.end.saturating_sub(1) / PAGE);
         }

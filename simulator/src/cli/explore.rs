@@ -179,6 +179,20 @@ impl Exploration<'_> {
         self.is_interrupted() || !self.args.litmus && number > self.least.load(Ordering::Relaxed)
     }
 
+    /// Returns whether every schedule so far is as expected, of those that count.
+    fn has_nothing_wrong(&self) -> bool {
+        self.args.litmus || lock(&self.wrong).is_none()
+    }
+
+    /// Forgets what has been recorded, for a search that begins again.
+    fn forget(&mut self) {
+        self.done.store(0, Ordering::Relaxed);
+        self.least.store(u64::MAX, Ordering::Relaxed);
+        *lock(&self.wrong) = None;
+        lock(&self.outcomes).clear();
+        *lock(&self.spread) = Spread::default();
+    }
+
     /// Records the outcome of a schedule.
     fn record(&self, number: u64, outcome: &Outcome, seed: Option<u64>, schedule: impl FnOnce() -> Schedule) {
         self.done.fetch_add(1, Ordering::Relaxed);

@@ -2,11 +2,12 @@
 
 use super::explore::{BOUNDS, LIMIT, Operations, Random, kernel, prepare};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use wavesim::caches::Arrangement;
 use wavesim::delayed::{DelayedMemory, Delays, Timing};
 use wavesim::explore::choice::{Chooser, run};
 use wavesim::explore::dpor::{Bounds, Search};
-use wavesim::explore::machine::{Event, IsLate, Machine, Thread};
+use wavesim::explore::machine::{Event, IsLate, Machine, StoredLines, Thread};
 use wavesim::explore::outcome::Outcome;
 use wavesim::explore::pct::Pct;
 use wavesim::loader::text_kernel::{self, Options};
@@ -68,7 +69,7 @@ fn two_workgroups(random: &mut Random) -> String {
 /// outcomes need caches.
 #[test]
 fn all_executions_have_the_outcomes_of_random_ones() {
-    let (mut compared, mut stale) = (0, 0);
+    let (mut compared, mut stale, mut all, mut fewer) = (0, 0, 0, 0);
     for seed in 0..120 {
         let source = match seed % 4 {
             0..3 => two_workgroups(&mut Random(seed)),
@@ -81,17 +82,38 @@ fn all_executions_have_the_outcomes_of_random_ones() {
         (dispatch.delayed, dispatch.poison) = (Some(&model), Some(Poison(1)));
         let mut machine = Machine::new(&prepared, &dispatch).unwrap();
         let mut coherent = BTreeSet::new();
-        for caches in machine.arrangements() {
-            let mut search = Search::new(Bounds { caches: *caches, ..BOUNDS });
+        let search = |machine: &mut Machine<'_>, caches| {
+            let mut search = Search::new(Bounds { caches, ..BOUNDS });
             let mut outcomes = BTreeSet::new();
             while search.counts.executions < 600 {
-                let Some(run) = search.next(&mut machine, &|| false) else { break };
+                let Some(run) = search.next(machine, &|| false) else { break };
                 outcomes.insert(Outcome::read(&prepared, run.end.unwrap()).line());
             }
-            if search.counts.executions >= 600 {
+            (outcomes, search.counts.executions)
+        };
+        for caches in machine.arrangements() {
+            machine.record_stores();
+            let (outcomes, executions) = search(&mut machine, *caches);
+            if executions >= 600 {
                 break;
             }
             compared += 1;
+            // Loads of constant lines need no order.
+            let mut stored = StoredLines::default();
+            stored.add(&machine);
+            let stored = Arc::new(stored);
+            machine.assume_constant(Some(stored.clone()));
+            let (same, reduced) = search(&mut machine, *caches);
+            assert!(!stored.are_incomplete());
+            assert_eq!(same, outcomes, "seed {seed}, {caches:?}\n{source}");
+            assert!(reduced <= executions, "seed {seed}, {caches:?}: {reduced}, {executions}\n{source}");
+            (all, fewer) = (all + executions, fewer + reduced);
+            // A store elsewhere is noticed.
+            let none = Arc::new(StoredLines::default());
+            machine.assume_constant(Some(none.clone()));
+            search(&mut machine, *caches);
+            machine.assume_constant(None);
+            assert!(none.are_incomplete());
             match caches {
                 None => coherent = outcomes.clone(),
                 Some(_) => stale += usize::from(!outcomes.is_subset(&coherent)),
@@ -108,6 +130,7 @@ fn all_executions_have_the_outcomes_of_random_ones() {
         }
     }
     assert!(compared >= 200 && stale >= 3, "{compared} compared, {stale} with stale values");
+    assert!(fewer < all, "{fewer} of {all} executions");
 }
 
 /// Kernels that lack a cache control compute something else with delayed memory, for some seeds.

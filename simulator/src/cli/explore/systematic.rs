@@ -1,14 +1,15 @@
 //! All executions, each once, in parts that threads and shards share.
 
-use super::{Coverage, Exploration, lock, on_threads, step_limit, with_machine};
+use super::{Coverage, Exploration, ExploreArgs, lock, on_threads, step_limit, with_machine};
 use anyhow::{Context as _, bail};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use wavesim_explore::choice::{Follow, Schedule, run};
 use wavesim_explore::dpor::{Bounds, Counts, Search, late_sets, parts};
-use wavesim_explore::machine::Machine;
+use wavesim_explore::machine::{Machine, StoredLines};
 use wavesim_explore::outcome::Outcome;
+use wavesim_explore::pct::Pct;
 use wavesim_explore::state::{Part, State};
 use wavesim_files as files;
 
@@ -21,10 +22,47 @@ const MOST_SETS: usize = 1 << 16;
 /// Bytes of choices and clocks of a search.
 const MOST_BYTES: usize = 1 << 30;
 
+/// Numbers of random schedules that show to which lines of memory executions store: the search begins again with more of
+/// them if an execution stores elsewhere, and then without constant lines.
+const SHOWING: [u64; 2] = [16, 512];
+
 /// Runs all executions of the shard.
 pub fn explore(exploration: &mut Exploration<'_>) -> anyhow::Result<Coverage> {
+    for schedules in SHOWING {
+        let stored = Arc::new(stored_lines(exploration.args, schedules)?);
+        if let Some(coverage) = explore_with(exploration, Some(&stored))? {
+            return Ok(coverage);
+        }
+        exploration.forget();
+    }
+    explore_with(exploration, None)?.context("the search has not ended")
+}
+
+/// Returns the lines to which the executions of some random schedules store.
+fn stored_lines(args: &ExploreArgs, schedules: u64) -> anyhow::Result<StoredLines> {
+    with_machine(args, |machine| {
+        machine.record_stores();
+        let steps = run(machine, &mut Follow::new(&[]), step_limit(0)).steps;
+        let limit = step_limit(steps);
+        // Without caches, it does not matter.
+        for seed in 0..if machine.arrangements().len() > 1 { schedules } else { 0 } {
+            let mut pct = Pct::new(seed, machine.threads(), steps, args.depth).with_delays();
+            run(machine, &mut pct, limit);
+        }
+        let mut stored = StoredLines::default();
+        stored.add(machine);
+        Ok(stored)
+    })
+}
+
+/// Runs all executions of the shard; `stored` are the lines that are not constant. Returns `None` if there are others.
+fn explore_with(
+    exploration: &mut Exploration<'_>,
+    stored: Option<&Arc<StoredLines>>,
+) -> anyhow::Result<Option<Coverage>> {
     let args = exploration.args;
     let (mut bounds, mut all, arrangements) = with_machine(args, |machine| {
+        machine.assume_constant(stored.cloned());
         if machine.is_clustered() {
             bail!("--systematic does not know clusters of workgroups; use --random");
         }
@@ -78,6 +116,9 @@ pub fn explore(exploration: &mut Exploration<'_>) -> anyhow::Result<Coverage> {
                 .iter()
                 .zip(&list)
                 .all(|(a, b)| (a.late, a.caches, &a.choices) == (b.late, b.caches, &b.choices));
+        if !same && stored.is_some() {
+            return Ok(None);
+        }
         if !same {
             bail!("the saved state has other parts: use the same --threads and --shard, or remove the file");
         }
@@ -85,30 +126,44 @@ pub fn explore(exploration: &mut Exploration<'_>) -> anyhow::Result<Coverage> {
     }
     let before: u64 = list.iter().map(|part| part.counts.executions).sum();
     exploration.done.store(before, Ordering::Relaxed);
-    let shared =
-        Parts { list: Mutex::new(list), next: AtomicUsize::new(0), saved: Mutex::new(Instant::now()) };
+    let (list, saved) = (Mutex::new(list), Mutex::new(Instant::now()));
+    let shared = Parts { list, next: AtomicUsize::new(0), saved, stored: stored.cloned() };
     let exploration = &*exploration;
-    on_threads(exploration, |machine| shared.work(exploration, machine, bounds))?;
+    on_threads(exploration, |machine| {
+        machine.assume_constant(stored.cloned());
+        shared.work(exploration, machine, bounds)
+    })?;
+    // What has been found is as wrong in any search.
+    if shared.must_begin_again() && !exploration.is_interrupted() && exploration.has_nothing_wrong() {
+        return Ok(None);
+    }
     shared.save(exploration)?;
     let list = lock(&shared.list);
     let sum = |of: fn(&Counts) -> u64| list.iter().map(|part| of(&part.counts)).sum::<u64>();
     let (redundant, cut) = (sum(|counts| counts.redundant), sum(|counts| counts.cut));
     let reason = match (list.iter().all(|part| part.complete), cut) {
-        (true, 0) => return Ok(Coverage::Complete { redundant, arrangements }),
+        (true, 0) => return Ok(Some(Coverage::Complete { redundant, arrangements })),
         (true, _) => format!("{cut} executions did not end after {} steps", bounds.steps),
         (false, _) if exploration.is_interrupted() => "interrupted".to_string(),
         (false, _) => "ended at the first one that is not as expected".to_string(),
     };
-    Ok(Coverage::Partial { redundant, reason })
+    Ok(Some(Coverage::Partial { redundant, reason }))
 }
 
 struct Parts {
     list: Mutex<Vec<Part>>,
     next: AtomicUsize,
     saved: Mutex<Instant>,
+    /// The lines that are not constant.
+    stored: Option<Arc<StoredLines>>,
 }
 
 impl Parts {
+    /// Returns whether an execution has stored to a line that was taken to be constant.
+    fn must_begin_again(&self) -> bool {
+        self.stored.as_ref().is_some_and(|stored| stored.are_incomplete())
+    }
+
     fn work(
         &self,
         exploration: &Exploration<'_>,
@@ -124,7 +179,7 @@ impl Parts {
             let bounds = Bounds { caches: part.caches, late: part.late, ..bounds };
             // Executions of earlier parts come first.
             let number = (index as u64) << 40;
-            if exploration.is_needless(number) {
+            if exploration.is_needless(number) || self.must_begin_again() {
                 return Ok(());
             }
             let mut search = match &part.position {
@@ -135,7 +190,7 @@ impl Parts {
             let mut ran = part.position.is_some();
             loop {
                 let number = number + search.counts.executions;
-                let stop = || exploration.is_needless(number);
+                let stop = || exploration.is_needless(number) || self.must_begin_again();
                 let next = search.next(machine, &stop);
                 ran |= search.counts != part.counts;
                 let Some(run) = next else {
