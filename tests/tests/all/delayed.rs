@@ -3,6 +3,7 @@
 
 use clap::Parser;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 use wavesim::arch::Processor;
 use wavesim::check::{Check, Checker, GUARD_BYTES};
 use wavesim::cli::{Cli, Command};
@@ -100,6 +101,70 @@ fn text_kernels_without_errors_compute_the_same() {
     }
     assert!(compared > 500, "{compared}");
     assert!(failures.is_empty(), "{} of {compared} differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// Runs the workgroups one after the other, in turns of a wave of at most `turn` instructions. Returns the outputs, and the
+/// lengths of the turns; `None` after a fault, and of runs that do not end. With `lengths`, the turns have these, and
+/// consist of single steps.
+fn in_turns(
+    prepared: &Prepared,
+    dispatch: &Dispatch<'_>,
+    turn: u64,
+    lengths: Option<&[u64]>,
+) -> Option<(Vec<Vec<u8>>, Vec<u64>)> {
+    let mut group = RunningGroup::new(dispatch, &prepared.memory);
+    let mut ran: Vec<u64> = Vec::new();
+    for index in 0..dispatch.workgroups() {
+        group.start(index);
+        while (0..group.slots.len()).any(|wave| group.can_run(wave)) {
+            for wave in 0..group.slots.len() {
+                if !group.can_run(wave) {
+                    continue;
+                }
+                group.ready(wave);
+                let before = group.executed;
+                match lengths {
+                    None => group.advance(wave, turn).ok()?,
+                    Some(lengths) => {
+                        (0..*lengths.get(ran.len())?).try_for_each(|_| group.advance(wave, 1)).ok()?
+                    }
+                }
+                ran.push(group.executed - before);
+            }
+            if group.executed > 1 << 13 {
+                return None;
+            }
+        }
+    }
+    Some((prepared.outputs().unwrap().into_iter().map(|(_, array)| array.bytes).collect(), ran))
+}
+
+/// A turn of single steps computes what the whole turn does, also in kernels with errors: an operation takes effect at once
+/// only if nobody sees the difference.
+#[test]
+fn single_steps_compute_what_turns_compute() {
+    let (mut failures, mut compared) = (Vec::new(), 0);
+    let mut files = text_kernels("tests/filetests/check");
+    files.retain(|path| !name(path).contains("cluster"));
+    files.extend(text_kernels("tests/filetests/kernels"));
+    for (path, seed) in files.iter().flat_map(|path| [4, 5].map(|seed| (path, seed))) {
+        let turn = [20, 300][seed as usize % 2];
+        let run = |lengths: Option<&[u64]>| {
+            with_text(path, 0, |prepared, dispatch| {
+                let timing = Timing::Delayed(seed);
+                let model = timing.model(&prepared.program, prepared.shape.wave_size).unwrap();
+                let dispatch = Dispatch { delayed: model.as_ref(), poison: timing.poison(), ..dispatch };
+                in_turns(prepared, &dispatch, turn, lengths)
+            })
+        };
+        let Some(whole) = run(None) else { continue };
+        compared += 1;
+        if run(Some(&whole.1)).as_ref() != Some(&whole) {
+            failures.push(format!("{} seed {seed}", name(path)));
+        }
+    }
+    assert!(compared > 500, "{compared}");
+    assert!(failures.is_empty(), "{} of {compared} differ: {failures:?}", failures.len());
 }
 
 #[test]
@@ -235,4 +300,34 @@ fn operations_can_be_performed_and_completed_one_by_one() {
         let output = &prepared.outputs().unwrap()[0].1.bytes;
         assert_eq!(&output[12..16], &1f32.to_le_bytes());
     });
+}
+
+/// The ratios in `docs/delayed-memory.md`.
+#[test]
+#[ignore = "prints only"]
+fn print_speed() {
+    let kernels = "tests/filetests/kernels";
+    let files = ["examples/mandelbrot.rdna".to_owned(), "examples/saxpy.rdna".to_owned()].into_iter();
+    let files =
+        files.chain(["histogram", "transpose", "matmul_lds"].map(|name| format!("{kernels}/{name}.rdna")));
+    for file in files {
+        let time = |timing: Timing| {
+            let one = |_| {
+                with_text(&root().join(&file), 0, |prepared, dispatch| {
+                    let model = timing.model(&prepared.program, prepared.shape.wave_size).unwrap();
+                    let (delayed, poison) = (model.as_ref(), timing.poison());
+                    let dispatch = Dispatch { delayed, poison, ..dispatch };
+                    let started = Instant::now();
+                    dispatch::run(&dispatch, &prepared.memory).unwrap();
+                    started.elapsed().as_secs_f64()
+                })
+            };
+            let mut times: Vec<f64> = (0..15).map(one).collect();
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        };
+        let immediate = time(Timing::Immediate);
+        let ratios = (1..=6).map(|seed| format!("{:.1}", time(Timing::Delayed(seed)) / immediate));
+        println!("{file}: {}", ratios.collect::<Vec<_>>().join(", "));
+    }
 }

@@ -79,6 +79,7 @@ impl Queue {
         };
         self.operations()
             .iter()
+            .map(|p| &**p)
             .filter(move |p| !p.returned && uses().any(|(file, registers)| p.writes_any(file, &registers)))
     }
 }

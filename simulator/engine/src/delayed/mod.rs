@@ -19,6 +19,7 @@
 
 mod blocked;
 mod pending;
+mod private;
 mod queue;
 mod run;
 
@@ -138,6 +139,9 @@ pub struct DelayedMemory {
     insts: Vec<Inst>,
     /// By instruction: whether it neither issues nor waits.
     plain: Vec<bool>,
+    /// By instruction, with [`Delays::Random`]: the distance to the wait that demands its operation, if up to there only other
+    /// waves could see when it takes effect; otherwise 0.
+    private: Vec<u8>,
     /// By instruction, with [`Delays::Demanded`]: the registers that it reads, and those that it writes.
     uses: Vec<[Box<[Use]>; 2]>,
     /// Whether any load may hit in a cache and any instruction stores.
@@ -255,6 +259,10 @@ impl DelayedMemory {
         };
         let insts: Vec<Inst> = effects.iter().enumerate().map(of).collect();
         let plain = insts.iter().map(|inst| matches!(inst, Inst::Plain)).collect();
+        let private = match delays {
+            Delays::Random(_) => private::distances(program, &effects, &insts),
+            Delays::Demanded => vec![0; insts.len()],
+        };
         let uses = match delays {
             Delays::Random(_) => Vec::new(),
             Delays::Demanded => {
@@ -271,7 +279,7 @@ impl DelayedMemory {
             _ => false,
         };
         let needs_controls = uses_caches && (policies().any(vector) || insts.iter().any(drops));
-        Ok(DelayedMemory { delays, insts, plain, uses, uses_caches, needs_controls })
+        Ok(DelayedMemory { delays, insts, plain, private, uses, uses_caches, needs_controls })
     }
 
     /// Returns whether caches can make a difference: an instruction stores, and one may load from a cache.

@@ -17,7 +17,7 @@ use wavesim_machine::exec::rt::Cx;
 use wavesim_machine::exec::watch::{Access, Logs, Place, Watch};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::host::Avx2;
-use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, SGPRS};
+use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, SGPRS};
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
 /// What an operation needs to be performed.
@@ -63,7 +63,7 @@ struct Written {
     exact: bool,
 }
 
-/// An operation that has been issued.
+/// An operation that has been issued. Its lists are reused by later operations.
 #[derive(Clone)]
 pub struct Pending {
     /// Index of the instruction.
@@ -84,23 +84,26 @@ pub struct Pending {
     pub due: [u64; 2],
     pub performed: bool,
     pub returned: bool,
-    /// The wave's scalar registers, SCC and MODE at the time of issue.
-    sgprs: [u32; SGPRS],
+    /// At the time of issue: EXEC, M0, SCC and MODE, and the scalar registers that it reads.
+    exec: [u32; 2],
+    m0: u32,
     scc: u32,
     mode: u32,
-    /// The VGPRs that it reads: number and contents in each half.
-    reads: SmallVec<[(u16, [LaneVec; 2]); 4]>,
+    sgprs: Vec<(u16, u32)>,
+    /// The VGPRs that it reads, and the contents of each half of each.
+    registers: Vec<u16>,
+    reads: Vec<LaneVec>,
     writes: SmallVec<[Written; 2]>,
-    /// The contents of the VGPRs that it writes, in the order of `writes`: those that the handler finds, if the operation
+    /// The halves of the VGPRs that it writes, in the order of `writes`: those that the handler finds, if the operation
     /// may leave some as they are, and those after it has been performed.
-    before: SmallVec<[[LaneVec; 2]; 1]>,
-    results: SmallVec<[[LaneVec; 2]; 4]>,
-    scalars: SmallVec<[u32; 8]>,
+    before: Vec<LaneVec>,
+    results: Vec<LaneVec>,
+    scalars: Vec<u32>,
     /// The bytes that it accesses: place, first, end. Computed when first needed.
     bytes: Option<Vec<(Place, u64, u64)>>,
 }
 
-impl Outstanding for Pending {
+impl Outstanding for Box<Pending> {
     fn order(&self) -> Order {
         self.order
     }
@@ -113,68 +116,108 @@ impl Outstanding for Pending {
 /// Marks lanes that an operation has not written: a value that results hardly ever have.
 const UNLIKELY: LaneVec = LaneVec([0xa5c3_96e1; 32]);
 
-fn both_halves(wave: &Wave, register: u16) -> [LaneVec; 2] {
-    let of = |half: usize| *wave.lane_vec(half.min(wave.halves() - 1), register as usize);
-    [of(0), of(1)]
+/// Returns the halves of a VGPR.
+fn halves(wave: &Wave, register: u16) -> impl Iterator<Item = LaneVec> {
+    (0..wave.halves()).map(move |half| *wave.lane_vec(half, register as usize))
 }
 
-fn set_both_halves(wave: &mut Wave, register: u16, vecs: &[LaneVec; 2]) {
-    (0..wave.halves()).for_each(|half| wave.set_lane_vec(half, register as usize, vecs[half]));
+/// Sets the halves of a VGPR to the next ones of a list.
+fn set_halves<'v>(wave: &mut Wave, register: u16, vecs: &mut impl Iterator<Item = &'v LaneVec>) {
+    for (half, vec) in (0..wave.halves()).zip(vecs) {
+        wave.set_lane_vec(half, register as usize, *vec);
+    }
 }
 
 impl Pending {
+    /// Creates an operation for [`Pending::issue`].
+    pub(super) fn new() -> Pending {
+        Pending {
+            index: 0,
+            number: 0,
+            late: false,
+            after: SmallVec::new(),
+            counters: Counters::default(),
+            issued: Counters::default(),
+            order: Order::Unordered,
+            path: Path::Scalar,
+            policy: Policy::default(),
+            due: [0; 2],
+            performed: false,
+            returned: false,
+            exec: [0; 2],
+            m0: 0,
+            scc: 0,
+            mode: 0,
+            sgprs: Vec::new(),
+            registers: Vec::new(),
+            reads: Vec::new(),
+            writes: SmallVec::new(),
+            before: Vec::new(),
+            results: Vec::new(),
+            scalars: Vec::new(),
+            bytes: None,
+        }
+    }
+
     /// Issues an operation of a wave: captures what it reads.
     pub(super) fn issue(
+        &mut self,
         operation: &Operation,
         index: usize,
         number: u64,
         wave: &Wave,
         due: [u64; 2],
-    ) -> Pending {
-        let mut sgprs = [0; SGPRS];
-        sgprs.copy_from_slice(&wave.sgprs[..SGPRS]);
-        let mut reads: SmallVec<[(u16, [LaneVec; 2]); 4]> = SmallVec::new();
-        for used in operation.reads.iter().filter(|used| used.file == File::Vgpr) {
-            reads.extend(used.registers(wave, false).map(|register| (register, both_halves(wave, register))));
+    ) {
+        self.exec = [EXEC_LO, EXEC_HI].map(|code| wave.sgprs[code]);
+        (self.m0, self.scc, self.mode) = (wave.sgprs[M0], wave.scc, wave.mode);
+        self.sgprs.clear();
+        self.registers.clear();
+        self.reads.clear();
+        for used in &operation.reads {
+            let registers = used.registers(wave, false);
+            match used.file {
+                File::Vgpr => {
+                    for register in registers {
+                        self.registers.push(register);
+                        self.reads.extend(halves(wave, register));
+                    }
+                }
+                File::Sgpr => {
+                    let registers = registers.filter(|code| (*code as usize) < SGPRS);
+                    self.sgprs.extend(registers.map(|code| (code, wave.sgprs[code as usize])));
+                }
+                File::Scc => {}
+            }
         }
-        let mut before = SmallVec::new();
-        let mut writes: SmallVec<[Written; 2]> = SmallVec::new();
+        self.before.clear();
+        self.writes.clear();
         for used in &operation.writes {
             let written = written(used, wave);
-            if used.file == File::Vgpr && !written.exact {
-                let is_read = |register| reads.iter().any(|(read, _)| *read == register);
-                before.extend(written.registers.clone().map(|register| match is_read(register) {
-                    true => both_halves(wave, register),
-                    // Another outstanding operation may still write it.
-                    false => [UNLIKELY; 2],
-                }));
+            if used.file == File::Sgpr {
+                // What it does not write remains.
+                let registers = written.registers.clone().filter(|code| (*code as usize) < SGPRS);
+                self.sgprs.extend(registers.map(|code| (code, wave.sgprs[code as usize])));
             }
-            writes.push(written);
+            if used.file == File::Vgpr && !written.exact {
+                for register in written.registers.clone() {
+                    match self.registers.contains(&register) {
+                        true => self.before.extend(halves(wave, register)),
+                        // Another outstanding operation may still write it.
+                        false => self.before.extend((0..wave.halves()).map(|_| UNLIKELY)),
+                    }
+                }
+            }
+            self.writes.push(written);
         }
         let issue = operation.issue;
-        Pending {
-            index,
-            number,
-            late: false,
-            after: SmallVec::new(),
-            counters: issue.counters,
-            issued: issue.counters,
-            order: issue.order,
-            path: operation.path,
-            policy: operation.policy,
-            due,
-            performed: false,
-            returned: false,
-            sgprs,
-            scc: wave.scc,
-            mode: wave.mode,
-            reads,
-            writes,
-            before,
-            results: SmallVec::new(),
-            scalars: SmallVec::new(),
-            bytes: None,
-        }
+        (self.index, self.number, self.due) = (index, number, due);
+        (self.counters, self.issued, self.order) = (issue.counters, issue.counters, issue.order);
+        (self.path, self.policy) = (operation.path, operation.policy);
+        (self.late, self.performed, self.returned) = (false, false, false);
+        self.after.clear();
+        self.results.clear();
+        self.scalars.clear();
+        self.bytes = None;
     }
 
     /// Performs the operation: accesses memory, and keeps the results. Afterwards, the shadow wave has the registers of
@@ -194,7 +237,7 @@ impl Pending {
         for written in &self.writes {
             let registers = written.registers.clone();
             match written.file {
-                File::Vgpr => self.results.extend(registers.map(|register| both_halves(shadow, register))),
+                File::Vgpr => self.results.extend(registers.flat_map(|register| halves(shadow, register))),
                 File::Sgpr => self.scalars.extend(registers.map(|code| shadow.sgpr(code as u32))),
                 File::Scc => self.scalars.push(shadow.scc),
             }
@@ -253,9 +296,12 @@ impl Pending {
         for written in &self.writes {
             match written.file {
                 File::Vgpr => {
-                    for (register, result) in written.registers.clone().zip(&mut results) {
-                        let before = if written.exact { None } else { before.next() };
-                        merge(wave, register, written, result, before);
+                    for register in written.registers.clone() {
+                        for half in 0..wave.halves() {
+                            let Some(result) = results.next() else { break };
+                            let before = if written.exact { None } else { before.next() };
+                            merge(wave, (half, register), written, result, before);
+                        }
                     }
                 }
                 File::Sgpr => {
@@ -281,6 +327,17 @@ impl Pending {
         }
     }
 
+    /// Returns whether a later operation of the wave in LDS or scratch cannot take effect at once, because this one may
+    /// access the same bytes, returns in the same order, or writes the same registers.
+    pub(super) fn hinders(&self, later: &Operation, wave: &Wave) -> bool {
+        let issue = &later.issue;
+        let elsewhere = matches!(self.path, Path::Vector { lds: false } | Path::Scalar);
+        !elsewhere
+            || self.issued.intersects(issue.counters)
+            || self.order.joins(issue.order)
+            || later.writes.iter().any(|used| self.writes_any(used.file, &used.registers(wave, true)))
+    }
+
     /// Returns whether this operation, issued before another one, also returns before it.
     pub fn returns_before(&self, later: &Pending) -> bool {
         self.order.joins(later.order) && self.issued.intersects(later.issued)
@@ -297,25 +354,27 @@ impl Pending {
         self.load(shadow, wave, program);
         let mut before = self.before.iter();
         for written in self.writes.iter().filter(|written| written.file == File::Vgpr && !written.exact) {
-            for (register, vecs) in written.registers.clone().zip(&mut before) {
-                set_both_halves(shadow, register, vecs);
+            for register in written.registers.clone() {
+                set_halves(shadow, register, &mut before);
             }
         }
     }
 
     /// Puts the registers of the time of issue into the shadow wave.
     fn load(&self, shadow: &mut Wave, wave: &Wave, program: &Program) {
-        let exec = [EXEC_LO, EXEC_HI].map(|code| shadow.sgprs[code]);
-        shadow.sgprs[..SGPRS].copy_from_slice(&self.sgprs);
-        if exec != [EXEC_LO, EXEC_HI].map(|code| shadow.sgprs[code]) {
+        self.sgprs.iter().for_each(|(code, value)| shadow.sgprs[*code as usize] = *value);
+        if self.exec != [EXEC_LO, EXEC_HI].map(|code| shadow.sgprs[code]) {
+            [shadow.sgprs[EXEC_LO], shadow.sgprs[EXEC_HI]] = self.exec;
             shadow.rebuild_masks();
         }
+        shadow.sgprs[M0] = self.m0;
         (shadow.scc, shadow.mode) = (self.scc, self.mode);
         shadow.pc = program.pcs[self.index];
         (shadow.id, shadow.workgroup, shadow.code_base) = (wave.id, wave.workgroup, wave.code_base);
         shadow.set_vgpr_count(wave.vgpr_count());
         shadow.set_accumulation(program.arch.facts().vgprs.accumulation);
-        self.reads.iter().for_each(|(register, vecs)| set_both_halves(shadow, *register, vecs));
+        let mut reads = self.reads.iter();
+        self.registers.iter().for_each(|register| set_halves(shadow, *register, &mut reads));
     }
 
     /// Returns whether an earlier operation of the same wave must be performed before this one.
@@ -394,31 +453,27 @@ fn written(used: &Use, wave: &Wave) -> Written {
     }
 }
 
-/// Writes the lanes and bits of a result to a register; where the operation may leave some as they are, those that
-/// it has changed.
+/// Writes the lanes and bits of a result to a half of a register; where the operation may leave some as they are, those
+/// that it has changed.
 fn merge(
     wave: &mut Wave,
-    register: u16,
+    (half, register): (usize, u16),
     written: &Written,
-    result: &[LaneVec; 2],
-    before: Option<&[LaneVec; 2]>,
+    LaneVec(result): &LaneVec,
+    before: Option<&LaneVec>,
 ) {
-    for half in 0..wave.halves() {
-        let lanes = (written.lanes >> (32 * half)) as u32;
-        let result = &result[half].0;
-        let mut vec = *wave.lane_vec(half, register as usize);
-        if lanes == u32::MAX && written.bits == u32::MAX && before.is_none() {
-            vec = LaneVec(*result);
-        } else {
-            for (lane, (now, new)) in vec.0.iter_mut().zip(result).enumerate() {
-                let changed = before.is_none_or(|before| before[half].0[lane] != *new);
-                if lanes >> lane & 1 == 1 && changed {
-                    *now = *now & !written.bits | new & written.bits;
-                }
-            }
-        }
-        wave.set_lane_vec(half, register as usize, vec);
+    let lanes = (written.lanes >> (32 * half)) as u32;
+    if lanes == u32::MAX && written.bits == u32::MAX && before.is_none() {
+        return wave.set_lane_vec(half, register as usize, LaneVec(*result));
     }
+    let mut vec = *wave.lane_vec(half, register as usize);
+    for (lane, (now, new)) in vec.0.iter_mut().zip(result).enumerate() {
+        let changed = before.is_none_or(|before| before.0[lane] != *new);
+        if lanes >> lane & 1 == 1 && changed {
+            *now = *now & !written.bits | new & written.bits;
+        }
+    }
+    wave.set_lane_vec(half, register as usize, vec);
 }
 
 /// Runs an instruction on the shadow wave; logs its accesses if it is watched.

@@ -5,7 +5,7 @@ use super::{DelayedMemory, Delays, Operation};
 use crate::observe::{Done, Observer, Step};
 use crate::sched::order::splitmix64;
 use wavesim_isa::arch::facts::Counter;
-use wavesim_machine::exec::issue::{self, Counters, Order};
+use wavesim_machine::exec::issue::{self, Counters, Issue, Order};
 use wavesim_machine::state::Wave;
 
 /// A random delay is at most this many instructions of the workgroup. A wave that polls for a store then sees it, even
@@ -20,20 +20,48 @@ pub(super) struct When {
     pub late: bool,
     /// It uses caches.
     pub cached: bool,
+    /// Nobody sees the difference if it takes effect at once.
+    pub is_private: bool,
+}
+
+/// An operation that has taken effect at once because nobody sees the difference, though it was to be delayed.
+#[derive(Debug, Clone, Copy)]
+struct Quick {
+    order: Order,
+    counters: Counters,
+    /// The instruction count at which it would have returned: later operations in its order do not return before.
+    due: u64,
 }
 
 /// The outstanding operations of a wave.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Queue {
     /// Oldest first. An operation that is complete stays until those before it in its order are, so that waits count
     /// right.
-    operations: Vec<Pending>,
+    operations: Vec<Box<Pending>>,
+    /// Operations whose memory is used again.
+    spare: Vec<Box<Pending>>,
+    /// Operations that have taken effect at once, up to the wait that demands them.
+    quick: Vec<Quick>,
     /// The source of random numbers.
     seed: u64,
     /// Number of operations issued.
     issued: u64,
     /// One of them was chosen to be delayed.
     late: bool,
+}
+
+impl Clone for Queue {
+    fn clone(&self) -> Queue {
+        Queue {
+            operations: self.operations.clone(),
+            spare: Vec::new(),
+            quick: self.quick.clone(),
+            seed: self.seed,
+            issued: self.issued,
+            late: self.late,
+        }
+    }
 }
 
 /// An outstanding operation, as seen from outside.
@@ -60,7 +88,8 @@ pub struct Outstanding {
 impl Queue {
     /// Empties the queue for a wave that starts.
     pub fn start(&mut self, seed: u64) {
-        self.operations.clear();
+        self.spare.append(&mut self.operations);
+        self.quick.clear();
         (self.seed, self.issued, self.late) = (seed, 0, false);
     }
 
@@ -92,11 +121,11 @@ impl Queue {
     }
 
     /// The operations, oldest first.
-    pub(super) fn operations(&self) -> &[Pending] {
+    pub(super) fn operations(&self) -> &[Box<Pending>] {
         &self.operations
     }
 
-    pub(super) fn operations_mut(&mut self) -> &mut [Pending] {
+    pub(super) fn operations_mut(&mut self) -> &mut [Box<Pending>] {
         &mut self.operations
     }
 
@@ -138,7 +167,7 @@ impl Queue {
 
     /// Returns the next instruction count at which an operation is due; of the running wave, those that return, too.
     pub fn next_due(&self, runs: bool) -> u64 {
-        let due = |p: &Pending| match (p.performed, p.returned) {
+        let due = |p: &Box<Pending>| match (p.performed, p.returned) {
             (false, _) => p.due[0],
             (true, false) if runs => p.due[1],
             _ => u64::MAX,
@@ -164,33 +193,55 @@ impl Queue {
         }
     }
 
-    /// Issues an operation of a wave. Returns false if it uses no caches, is performed and returns at once, which is left to
-    /// the caller.
+    /// Issues an operation of a wave. Returns false if it uses no caches, and is performed and returns at once, or may do so
+    /// because nobody sees the difference: that is left to the caller.
     pub(super) fn issue(
         &mut self,
         model: &DelayedMemory,
         operation: &Operation,
         index: usize,
         wave: &Wave,
-        When { now, late, cached }: When,
+        When { now, late, cached, is_private }: When,
     ) -> bool {
         let number = self.issued;
         let mut due = self.choose(model.delays, now, late);
+        // Operations return in order.
+        let issue = &operation.issue;
+        let joins = |order: Order, counters: Counters| {
+            order.joins(issue.order) && counters.intersects(issue.counters)
+        };
+        for earlier in self.operations.iter().filter(|p| !p.returned && joins(p.order, p.issued)) {
+            due[1] = due[1].max(earlier.due[1]);
+        }
+        for earlier in self.quick.iter().filter(|quick| quick.due > now && joins(quick.order, quick.counters))
+        {
+            due[1] = due[1].max(earlier.due);
+        }
         if due == [now; 2] && self.operations.is_empty() && !cached {
             return false;
         }
-        // Operations return in order.
-        let issue = &operation.issue;
-        for earlier in self.operations.iter().filter(|p| !p.returned) {
-            if earlier.order.joins(issue.order) && earlier.issued.intersects(issue.counters) {
-                due[1] = due[1].max(earlier.due[1]);
-            }
+        let Issue { order, counters, .. } = *issue;
+        if is_private && !self.operations.iter().any(|p| p.hinders(operation, wave)) {
+            self.quick.push(Quick { order, counters, due: due[1] });
+            return false;
         }
-        let mut pending = Pending::issue(operation, index, number, wave, due);
+        let mut pending = self.spare.pop().unwrap_or_else(|| Box::new(Pending::new()));
+        pending.issue(operation, index, number, wave, due);
         pending.late = late && due[0] == u64::MAX;
         self.late |= pending.late;
         self.operations.push(pending);
         true
+    }
+
+    /// Forgets the operations that have taken effect at once and for which a wait waits; all without waits.
+    pub fn forget_quick(&mut self, waits: Option<&[(Counter, u32)]>) {
+        match waits {
+            None => self.quick.clear(),
+            Some(waits) => {
+                let drained = Counters::drained_by(waits);
+                self.quick.retain(|quick| !drained.is_superset(quick.counters));
+            }
+        }
     }
 
     /// Returns whether a wave has as many outstanding operations as the counters can count.
@@ -315,7 +366,7 @@ impl Queue {
     /// Removes the operations that are complete, and before which none in the same order is outstanding.
     pub fn retire(&mut self) {
         if self.operations.iter().all(|p| p.returned) {
-            self.operations.clear();
+            self.spare.append(&mut self.operations);
             return;
         }
         let mut at = 0;
@@ -324,7 +375,8 @@ impl Queue {
             let p = &rest[0];
             let is_behind = before.iter().any(|earlier| earlier.order.joins(p.order));
             if p.returned && !is_behind {
-                self.operations.remove(at);
+                let retired = self.operations.remove(at);
+                self.spare.push(retired);
             } else {
                 at += 1;
             }

@@ -139,7 +139,9 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
 
     /// Completes the operations of the running wave that these waits show to be complete; without waits, all of them.
     fn wait(&mut self, waits: Option<&[(Counter, u32)]>) -> Result<(), Stop> {
-        if self.group.queues[self.wave].is_empty() {
+        let queue = &mut self.group.queues[self.wave];
+        queue.forget_quick(waits);
+        if queue.is_empty() {
             return Ok(());
         }
         self.with_queue(self.wave, |queue, machine, shadow, wave, observer| {
@@ -209,7 +211,10 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
                 let late = choices.is_none_or(|choices| (choices.is_late)(id, index));
                 let policy = operation.policy;
                 let cached = !placements.is_empty() && (policy.global || policy.writes_back);
-                let when = When { now: **executed, late, cached };
+                // Up to the wait that demands it, the wave goes on alone, and uses none of its results.
+                let waited = **executed + u64::from(model.private[index]);
+                let is_private = model.private[index] > 0 && waited < self.end && waited < self.next_due;
+                let when = When { now: **executed, late, cached, is_private };
                 if queue.issue(model, operation, index, wave, when) {
                     self.next_due = self.next_due.min(queue.next_due(true));
                     wave.pc += program.insts[index].size as u64;
