@@ -317,6 +317,23 @@ fn checks_name_the_line() {
     assert!(errors.contains("wrong.hip:10") && errors.contains("hipMalloc"), "{errors}");
 }
 
+/// `WAVESIM_EXPLORE` reports a kernel whose result depends on the order, and leaves the program as it is.
+#[test]
+fn schedules_are_explored() {
+    let Some(program) = compile("order", false) else { return };
+    let (explore, status) = (("WAVESIM_EXPLORE", "50"), ("WAVESIM_ERROR_EXITCODE", "86"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let output = program.output(&[explore, status]);
+    let errors = text(&output.stderr);
+    assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(86), "2 0\n"), "{errors}");
+    let expected =
+        "the result depends on the order of waves, or on delays of memory operations, as in schedule";
+    assert!(errors.contains(expected) && errors.contains("last"), "{errors}");
+    let output = program.output(&[explore, status, ("CLEAN", "1")]);
+    assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(0), "1 2\n"));
+    assert!(!text(&output.stderr).contains("depends on the order"));
+}
+
 #[test]
 fn findings_set_the_exit_status() {
     let (check, status) = (("WAVESIM_CHECK", "all"), ("WAVESIM_ERROR_EXITCODE", "86"));
