@@ -144,6 +144,8 @@ pub struct DelayedMemory {
     private: Vec<u8>,
     /// By instruction, with [`Delays::Demanded`]: the registers that it reads, and those that it writes.
     uses: Vec<[Box<[Use]>; 2]>,
+    /// The VGPRs that the instructions name, in ascending order; `None` if a number depends on the wave's state.
+    vgprs: Option<Box<[u16]>>,
     /// Whether any load may hit in a cache and any instruction stores.
     uses_caches: bool,
     /// Whether caches other than that of scalar loads do, or one of the instructions discards that cache.
@@ -279,7 +281,14 @@ impl DelayedMemory {
             _ => false,
         };
         let needs_controls = uses_caches && (policies().any(vector) || insts.iter().any(drops));
-        Ok(DelayedMemory { delays, insts, plain, private, uses, uses_caches, needs_controls })
+        let vgprs = named_vgprs(&effects);
+        Ok(DelayedMemory { delays, insts, plain, private, uses, vgprs, uses_caches, needs_controls })
+    }
+
+    /// Returns the VGPRs that the program's instructions name, in ascending order; `None` if a number depends on the wave's
+    /// state.
+    pub(crate) fn vgprs(&self) -> Option<&[u16]> {
+        self.vgprs.as_deref()
     }
 
     /// Returns whether caches can make a difference: an instruction stores, and one may load from a cache.
@@ -298,6 +307,18 @@ impl DelayedMemory {
     fn is_plain(&self, index: usize) -> bool {
         self.plain.get(index).is_none_or(|plain| *plain)
     }
+}
+
+/// Returns the VGPRs that instructions name.
+fn named_vgprs(effects: &[Effects]) -> Option<Box<[u16]>> {
+    let uses =
+        || effects.iter().flat_map(|e| e.reads.iter().chain(&e.writes)).filter(|u| u.file == File::Vgpr);
+    if uses().any(|used| used.relative.is_some()) {
+        return None;
+    }
+    let all: std::collections::BTreeSet<u16> =
+        uses().flat_map(|used| used.first..used.first.saturating_add(used.count)).collect();
+    Some(all.into_iter().collect())
 }
 
 /// Whether a half of a vector register is written.

@@ -86,7 +86,8 @@ pub fn start(
     wave.set_accumulation(d.program.arch.facts().vgprs.accumulation);
     wave.set_vgpr_count(initial.vgprs);
     if let Some(poison) = d.poison {
-        poison.fill_registers(d.program.arch, d.shape.registers.accumulation, wave);
+        let named = d.delayed.and_then(|model| model.vgprs());
+        poison.fill_registers(d.program.arch, d.shape.registers.accumulation, named, wave);
         for (first, values) in &d.shape.init.sgprs {
             (*first as u32..NULL as u32).zip(values).for_each(|(code, value)| wave.set_sgpr(code, *value));
         }
