@@ -38,8 +38,13 @@ struct Quick {
 pub struct Queue {
     /// Oldest first. An operation that is complete stays until those before it in its order are, so that waits count
     /// right.
+    #[expect(
+        clippy::vec_box,
+        reason = "operations are removed in the middle, and are some hundred bytes long"
+    )]
     operations: Vec<Box<Pending>>,
     /// Operations whose memory is used again.
+    #[expect(clippy::vec_box, reason = "as above")]
     spare: Vec<Box<Pending>>,
     /// Operations that have taken effect at once, up to the wait that demands them.
     quick: Vec<Quick>,
@@ -167,12 +172,12 @@ impl Queue {
 
     /// Returns the next instruction count at which an operation is due; of the running wave, those that return, too.
     pub fn next_due(&self, runs: bool) -> u64 {
-        let due = |p: &Box<Pending>| match (p.performed, p.returned) {
+        let due = |p: &Pending| match (p.performed, p.returned) {
             (false, _) => p.due[0],
             (true, false) if runs => p.due[1],
             _ => u64::MAX,
         };
-        self.operations.iter().map(due).min().unwrap_or(u64::MAX)
+        self.operations.iter().map(|p| due(p)).min().unwrap_or(u64::MAX)
     }
 
     /// Chooses when an operation that is issued at `now` is performed and returns.
