@@ -77,11 +77,15 @@ fn bodies_on_several_architectures() {
         for line in
             String::from_utf8(out).unwrap().lines().filter(|line| line.starts_with(&format!("{name}:")))
         {
-            // Which inputs a solver finds depends on the solver.
-            let line = line
-                .split_once(" for ")
-                .filter(|_| line.contains(": differ "))
-                .map_or(line, |(line, _)| line);
+            // Which inputs are found depends on the solver and the time.
+            let verdict =
+                ["differ", "unknown"].into_iter().find(|verdict| line.contains(&format!(": {verdict}")));
+            let line = match verdict
+                .and_then(|verdict| Some((line.split_once(&format!(": {verdict}"))?.0, verdict)))
+            {
+                Some((bodies, verdict)) => format!("{bodies}: {verdict}"),
+                None => line.to_string(),
+            };
             found += &format!("{line}\n");
         }
     }
