@@ -42,21 +42,7 @@ def test_run_gives_outputs_as_arrays():
     assert wavesim.run(EXAMPLES / "collatz.rdna").outputs
 
 
-RACE = """\
----
-out_y: u32[2]
-local = 64, 1, 1
-global = 1, 1, 1
-wave = 32
----
-  s_load_b64 s[6:7], s[3:4], 0
-  v_mov_b32 v1, 0
-  v_readfirstlane_b32 s5, v0
-  v_mov_b32 v2, s5
-  s_waitcnt lgkmcnt(0)
-  global_store_b32 v1, v2, s[6:7]
-  s_endpgm
-"""
+RACE = (EXAMPLES / "explore" / "last_store.rdna").read_text()
 
 
 def test_schedules_are_explored():

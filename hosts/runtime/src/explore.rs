@@ -272,20 +272,7 @@ mod tests {
     use wavesim::loader::text_kernel::{self, Options};
 
     /// Both waves store to the same word.
-    const RACE: &str = "---
-out_y: u32[2]
-local = 64, 1, 1
-global = 1, 1, 1
-wave = 32
----
-  s_load_b64 s[6:7], s[3:4], 0
-  v_mov_b32 v1, 0
-  v_readfirstlane_b32 s5, v0
-  v_mov_b32 v2, s5
-  s_waitcnt lgkmcnt(0)
-  global_store_b32 v1, v2, s[6:7]
-  s_endpgm
-";
+    const RACE: &str = include_str!("../../../examples/explore/last_store.rdna");
 
     #[test]
     fn a_result_that_depends_on_the_order_is_found() {
@@ -305,7 +292,7 @@ wave = 32
         assert_eq!(found.outcomes[0].0, "out_y=[32, 0]");
         let text = found.difference;
         assert!(text.contains("[0]: 32 in the first run, 0 in this schedule"), "{text}");
-        assert!(text.contains("wave 1 stores at line 12"), "{text}");
+        assert!(text.contains("wave 1 stores at line 13"), "{text}");
         let same = explore(&RACE.replace("v_mov_b32 v2, s5", "v_mov_b32 v2, 7"));
         assert_eq!((same.found, same.outcomes.len(), &*same.difference), (None, 1, ""));
     }
