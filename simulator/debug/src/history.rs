@@ -148,7 +148,8 @@ impl History {
         part: &Object,
     ) {
         let focus = self.item.focus;
-        let (Ok(value), Ok(text)) = (part.value(timeline, focus, None), part.show(timeline, focus)) else {
+        let (Ok(value), Ok(text)) = (part.value(timeline, focus, None), part.show(timeline, focus, None))
+        else {
             return;
         };
         let key = (function, variable);

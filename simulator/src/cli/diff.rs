@@ -10,11 +10,10 @@ use super::{FAILED, INTERRUPTED, OK, input_name, progress};
 use anyhow::bail;
 use origin::Question;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use stores::{Element, Pair, Store, Stores};
+use stores::{Element, Pair, Store, Stores, StoresOf};
 use wavesim_array::{Array, DType, json as array_json};
 use wavesim_debug::history::{Assignment, Parted};
 use wavesim_engine::sched::dispatch::{self, INTERRUPT};
@@ -92,7 +91,7 @@ struct Ran {
     /// The contents of memory before the run.
     initial: Vec<u8>,
     outputs: Vec<(String, Array)>,
-    stores: HashMap<Element, Vec<Store>>,
+    stores: StoresOf,
     fault: Option<Box<Fault>>,
 }
 

@@ -1,7 +1,7 @@
 //! `wavesim diff` with compiled kernels: variables of both sides, from debug information, and the compiler's passes.
 
 use clap::Parser;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use wavesim::cli::{self, Cli};
 
 /// Adds up products. With another `FACTOR`, it is a kernel with an error.
@@ -50,7 +50,7 @@ fn file(name: &str, text: &str) -> PathBuf {
 }
 
 /// Runs `wavesim diff`. Returns its output and exit code; `None` without clang.
-fn diff(a: &PathBuf, b: &PathBuf, options: &[&str]) -> Option<(String, u8)> {
+fn diff(a: &Path, b: &Path, options: &[&str]) -> Option<(String, u8)> {
     let (a, b) = (a.display().to_string(), b.display().to_string());
     let words = ["wavesim", "diff", &a, &b].into_iter().chain(options.iter().copied());
     let cli = Cli::try_parse_from(words).unwrap_or_else(|e| panic!("{e}"));

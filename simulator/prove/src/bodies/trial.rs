@@ -184,7 +184,7 @@ impl Run<'_> {
             "wave_size" => 32 << (value & 1),
             "lane" => value & 31,
             // FP16_OVFL, IEEE, DX10_CLAMP: what is no rounding and no mode of denormals.
-            "mode" => smtlib::MODE as u128 | value & 0x80_0300 * !self.numbers.others_zero as u128,
+            "mode" => smtlib::MODE as u128 | (value & (0x80_0300 * !self.numbers.others_zero as u128)),
             _ if self.numbers.others_zero && !is_memory => 0,
             "exec" if self.number("wave_size", 32) == 32 => value & mask(32),
             _ => value & mask(width),

@@ -33,7 +33,7 @@ pub struct Stores<'p> {
     arguments: Vec<(&'p Buffer, usize)>,
     count: usize,
     /// In the order of the run.
-    pub stores: HashMap<Element, Vec<Store>>,
+    pub stores: StoresOf,
 }
 
 impl<'p> Stores<'p> {
@@ -81,6 +81,9 @@ impl Observer for Stores<'_> {
     }
 }
 
+/// The stores to each element, in their order.
+pub type StoresOf = HashMap<Element, Vec<Store>>;
+
 /// Two stores to the same element.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
@@ -95,7 +98,7 @@ pub struct Pair {
 /// Returns the first store of the first run, in its order, to which the second one has one with another value. Where one of
 /// them stores more often, the last stores are compared: compilers drop stores that nobody reads.
 pub fn first_difference(
-    (a, b): (&HashMap<Element, Vec<Store>>, &HashMap<Element, Vec<Store>>),
+    (a, b): (&StoresOf, &StoresOf),
     buffers: &[Buffer],
     tolerance: impl Fn(wavesim_array::DType) -> Tolerance,
 ) -> Option<Pair> {
