@@ -332,8 +332,8 @@ pub enum Space {
     Lds,
     /// The lane's private memory.
     Scratch,
-    /// Buffer access. An address of all ones (2^64-1) means out of range: loads return 0, stores and atomics
-    /// do nothing.
+    /// Buffer access. An address from 2^63 on means out of range, as bodies say by one of all ones: loads return 0, stores
+    /// and atomics do nothing.
     Buffer,
     /// Scalar memory: global, dword aligned.
     Scalar,
