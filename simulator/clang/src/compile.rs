@@ -126,6 +126,10 @@ inline size_t __attribute__((overloadable, always_inline)) get_global_id(uint di
 }
 ";
 
+/// Debug information: with types and variables, and if the compiler fails with these, of lines.
+const DEBUG_INFO: &str = "-g";
+const LINES_ONLY: &str = "-g1";
+
 /// The image functions of OpenCL C, for libclc.
 const IMAGES: &str = include_str!("images.cl");
 /// Arguments of OpenCL programs for devices with images. They enable the built-in functions of images, which need the
@@ -174,12 +178,10 @@ impl Job<'_> {
         if !self.headers.is_empty() {
             arguments.push(format!("-I{}", folder.path("headers").display()));
         }
+        arguments.push(folder.prefix_map());
         arguments.extend(self.arguments.iter().cloned());
         let path = match self.source {
-            Source::Text { name, text } => {
-                arguments.push(folder.prefix_map());
-                folder.write(name, text.as_bytes())?
-            }
+            Source::Text { name, text } => folder.write(name, text.as_bytes())?,
             Source::File(path) => path.to_path_buf(),
         };
         let out = folder.path("program.out");
@@ -192,7 +194,14 @@ impl Job<'_> {
         }
         let rule = folder.path("program.d");
         arguments.extend(["-MD".to_string(), "-MF".to_string(), rule.display().to_string()]);
-        let run = clang.run_until(&folder, &arguments, stop)?;
+        let mut run = clang.run_until(&folder, &arguments, stop)?;
+        if run.as_ref().is_some_and(Run::has_crashed)
+            && let Some(level) = arguments.iter_mut().find(|argument| *argument == DEBUG_INFO)
+        {
+            // LLVM 19 crashes where functions that clang declares itself, as `printf`, are called by libraries, too.
+            *level = LINES_ONLY.to_string();
+            run = clang.run_until(&folder, &arguments, stop)?;
+        }
         let Run { success, log } = run.ok_or(CompileError::Stopped)?;
         let binary = if success { Some(std::fs::read(out)?) } else { None };
         if let Some((cache, key)) = cache
@@ -238,7 +247,8 @@ impl Job<'_> {
         let libraries = Libraries::find(clang).ok_or(CompileError::NoLibraries(Language::OpenCl))?;
         let mut arguments: Vec<String> = ["-x", "cl", "-target", TARGET].map(String::from).to_vec();
         arguments.extend([format!("-mcpu={}", self.processor), "-mcode-object-version=5".to_string()]);
-        arguments.extend(["-O2", "-g", "-cl-kernel-arg-info", "-D__OPENCL_VERSION__=300"].map(String::from));
+        arguments
+            .extend(["-O2", DEBUG_INFO, "-cl-kernel-arg-info", "-D__OPENCL_VERSION__=300"].map(String::from));
         arguments.extend(libraries.options(clang, self.processor, folder)?);
         if !self.arguments.iter().any(|option| option.starts_with("-cl-std=")) {
             arguments.push("-cl-std=CL1.2".to_string());
@@ -274,7 +284,7 @@ impl Job<'_> {
         let libraries = Libraries::find(clang).filter(|found| matches!(found, Libraries::Rocm(_)));
         let libraries = libraries.ok_or(CompileError::NoLibraries(Language::Hip))?;
         let mut arguments = vec!["-x".to_string(), "hip".to_string(), "--cuda-device-only".to_string()];
-        arguments.extend(["--no-gpu-bundle-output", "-O3", "-g", "-std=c++17"].map(String::from));
+        arguments.extend(["--no-gpu-bundle-output", "-O3", DEBUG_INFO, "-std=c++17"].map(String::from));
         arguments.push(format!("--offload-arch={}", self.processor));
         arguments.push(format!("--rocm-path={}", headers.display()));
         let wave_size = folder.write("wave_size.h", WAVE_SIZE.as_bytes())?;

@@ -61,6 +61,13 @@ pub struct Run {
     pub log: String,
 }
 
+impl Run {
+    /// Whether clang has failed, and not found an error of the program.
+    fn has_crashed(&self) -> bool {
+        !self.success && self.log.contains("PLEASE submit a bug report")
+    }
+}
+
 /// Returns this project's folder in the user's folder for caches.
 fn cache_folder() -> Option<PathBuf> {
     let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")? + "/.cache"))?;
