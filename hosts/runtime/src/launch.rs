@@ -285,10 +285,10 @@ impl Kernel {
             if let Some((buffers, writable)) = explored {
                 let own = std::mem::replace(&mut prepared.buffers, buffers);
                 prepared.debug = self.code.debug.clone();
+                if prepared.buffers.is_empty() {
+                    prepared.buffers = explore::mapped(&writable);
+                }
                 if let Some((how, out)) = wanted {
-                    if prepared.buffers.is_empty() {
-                        prepared.buffers = explore::mapped(&writable);
-                    }
                     let most = options.max_instructions;
                     *out = explore::explore(&prepared, how, most, options.cancel, &writable)?;
                     return Ok((RunStats::default(), report_of(&options, None, Vec::new())));
