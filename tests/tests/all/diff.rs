@@ -89,14 +89,19 @@ fn variables_part_where_the_error_is() {
             assert!(line.contains(&format!("sum.cl:{}: ", expected.1)), "{level}: {line}");
         }
         assert!(
-            text.contains("  the same in both before: i = 0, k = 0\n") || level.ends_with("O0"),
+            text.contains("  the same in both before: n = 5, i = 0, k = 0\n") || level.ends_with("O0"),
             "{text}"
         );
         assert!(text.contains(&format!("where {} comes from in A:", expected.0)), "{text}");
         assert!(text.contains("where out_y[0] comes from in A:"), "{text}");
     }
     // Without debug information, the stores are compared only.
-    let (text, _) = diff(&path, &path, &[&LAUNCH[..], &["--clang-b=-DFACTOR=4"]].concat()).unwrap();
+    let (text, _) = diff(
+        &path,
+        &path,
+        &[&LAUNCH[..], &["--clang=-g0", "--clang-b=-g0", "--clang-b=-DFACTOR=4"]].concat(),
+    )
+    .unwrap();
     assert!(
         !text.contains("variable") && text.contains("the first store with another value: out_y[0]\n"),
         "{text}"
