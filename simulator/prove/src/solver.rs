@@ -1,4 +1,6 @@
-//! Solvers: any that speaks SMT-LIB 2.6.
+//! Solvers: any that speaks SMT-LIB 2.6. The library for this, `easy-smt`, waits for an answer without a limit and reads
+//! whatever comes; here, a solver that hangs, floods its output or takes too much memory is ended, and several are asked at
+//! once.
 
 use isa_export::smt::{Script, Term, Terms};
 use std::collections::BTreeMap;
