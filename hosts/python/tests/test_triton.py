@@ -1,6 +1,8 @@
 """Typical Triton kernels, compared with NumPy."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -246,3 +248,55 @@ def test_scalar_loads_of_whole_words(driver):
     x[:] = np.arange(1, 6, dtype=np.float16).view(np.uint16)
     last_kernel[(1,)](Tensor(x, "float16"), out, 5)
     assert out[0] == 6
+
+
+SCHEDULES = """
+import sys
+
+import numpy as np
+import triton
+import triton.language as tl
+
+import wavesim.triton
+
+wavesim.triton.use("gfx1100")
+
+
+@triton.jit
+def last(out, SHARED: tl.constexpr):
+    program = tl.program_id(0)
+    tl.store(out + (0 if SHARED else program), program + 1)
+
+
+out = np.zeros(4, np.int32)
+last[(4,)](out, SHARED=sys.argv[1] == "shared")
+print(out)
+"""
+
+
+def test_schedules_are_explored(tmp_path):
+    script = tmp_path / "schedules.py"
+    script.write_text(SCHEDULES)
+    environment = dict(os.environ, WAVESIM_EXPLORE="50", WAVESIM_ERROR_EXITCODE="86")
+
+    def run(argument):
+        return subprocess.run([sys.executable, script, argument], env=environment, capture_output=True, text=True)
+
+    result = run("own")
+    assert result.returncode == 0 and "depends on the order" not in result.stderr, result.stderr
+    result = run("shared")
+    assert result.returncode == 86 and "last (launch 1): the result depends on the order" in result.stderr, result.stderr
+    assert "stores at schedules.py:16" in result.stderr, result.stderr
+
+
+def test_a_launch_is_debugged(tmp_path):
+    script, commands = tmp_path / "schedules.py", tmp_path / "commands.txt"
+    script.write_text(SCHEDULES)
+    lines = ["until global_store_b32", "bt", "next", "last-write arg0[0]", "until s_endpgm", "set arg0[0] = 42"]
+    commands.write_text("".join(line + "\n" for line in lines))
+    environment = dict(os.environ, WAVESIM_DEBUG="last:1", WAVESIM_DEBUG_COMMANDS=str(commands))
+    result = subprocess.run([sys.executable, script, "own"], env=environment, capture_output=True, text=True)
+    for part in ("launch 1 of `last`", "#0  last+0x", "at schedules.py:16", "  16      tl.store("):
+        assert part in result.stderr, result.stderr
+    # After the store of the first program, whose element is set, the others run.
+    assert result.stdout.split() == ["[42", "2", "3", "4]"], result.stderr
