@@ -3,14 +3,16 @@
 
 const { DebugClient } = require("@vscode/debugadapter-testsupport");
 const assert = require("node:assert/strict");
+const fs = require("node:fs");
 const net = require("node:net");
+const os = require("node:os");
 const path = require("node:path");
-const { spawn } = require("node:child_process");
+const { spawn, spawnSync } = require("node:child_process");
 const { test } = require("node:test");
 
 const wavesim = process.env.WAVESIM;
 const root = process.env.ROOT;
-const file = (name) => path.join(root, name);
+const file = (name) => path.resolve(root, name);
 
 /** Runs a session that is closed when the test ends, even if it fails. */
 async function session(t, port) {
@@ -244,6 +246,24 @@ test("assembly files and launch descriptions", async (t) => {
   const output = client.assertOutput("stdout", "out_y: f32[50] =");
   await Promise.all([client.waitForEvent("terminated"), client.continueRequest({ threadId: thread })]);
   await output;
+});
+
+test("recorded schedules are replayed", async (t) => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "wavesim-dap-"));
+  t.after(() => fs.rmSync(folder, { recursive: true }));
+  const kernel = path.join(folder, "last_store.rdna");
+  fs.copyFileSync(file("examples/explore/last_store.rdna"), kernel);
+  // Exit code 1: a schedule with another result.
+  assert.equal(spawnSync(wavesim, ["explore", "last_store.rdna", "--random", "50"], { cwd: folder }).status, 1);
+  for (const [schedule, expected] of [[undefined, "32"], [path.join(folder, "last_store.sched"), "0"]]) {
+    const { client, thread } = await entry(t, kernel, schedule ? { schedule } : {});
+    await stop(client, "continue", { threadId: thread });
+    assert.equal((await value(client, "out_y[0]")).split(" ")[0], expected);
+  }
+  const client = await session(t);
+  await client.initializeRequest();
+  const other = { program: file("examples/vector_add.rdna"), schedule: path.join(folder, "last_store.sched") };
+  await assert.rejects(client.launchRequest(other), /last_store/);
 });
 
 test("errors are responses", async (t) => {
