@@ -7,6 +7,8 @@ pub struct Program {
     pub name: &'static str,
     /// Packages of Debian.
     pub packages: &'static [&'static str],
+    /// Packages of Debian for another version of HIP than the suite has now, whose dependencies apt cannot fulfil.
+    pub alone: &'static [&'static str],
     /// Packages of PyPI.
     pub python: &'static [&'static str],
     /// Whether it compiles kernels while it runs.
@@ -40,6 +42,7 @@ const fn long(name: &'static str, seconds: u32, count: Count, command: &'static 
 const PROGRAM: Program = Program {
     name: "",
     packages: &[],
+    alone: &[],
     python: &[],
     compiles: false,
     source: None,
@@ -167,7 +170,8 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "rccl",
-        packages: &["librccl1-tests"],
+        packages: &["libhsa-runtime64-1", "librocm-smi64-1"],
+        alone: &["librccl1", "librccl1-tests"],
         environment: &[("WAVESIM_DEVICES", "gfx1100*2"), ("UT_MIN_GPUS", "2"), ("UT_MAX_GPUS", "2")],
         runs: &[
             run(

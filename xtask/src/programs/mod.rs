@@ -94,7 +94,8 @@ fn prepare(root: &Root, program: &Program, args: &Args) -> anyhow::Result<Vec<St
     if program.compiles {
         root.install_compiler()?;
     }
-    let versions = root.install(program.packages)?;
+    let mut versions = root.install(program.packages)?;
+    versions.extend(root.install_alone(program.alone)?);
     if !program.python.is_empty() {
         root.install_python(program.python)?;
     }

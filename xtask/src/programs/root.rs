@@ -10,12 +10,8 @@ const SUITE: &str = "sid";
 /// The key of Debian's archive.
 const KEY: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Packages whose place wavesim takes, or whose scripts only configure a system. apt is told that they are installed.
-const PROVIDED: [(&str, &str); 4] = [
-    ("libamdhip64-5", ""),
-    ("libamdhip64-6", ""),
-    ("pocl-opencl-icd", "opencl-icd"),
-    ("debconf", "debconf-2.0"),
-];
+const PROVIDED: [(&str, &str); 3] =
+    [("libamdhip64-6", ""), ("pocl-opencl-icd", "opencl-icd"), ("debconf", "debconf-2.0")];
 /// Files of libraries for other targets than the default one, which rocBLAS has by the gigabyte.
 const OTHER_TARGETS: [&str; 7] =
     ["*gfx8*", "*gfx90*", "*gfx94*", "*gfx10*", "*gfx1101*", "*gfx1102*", "*gfx12*"];
@@ -153,14 +149,7 @@ impl Root {
     /// Downloads and unpacks packages with what they depend on, unless they are there. Returns the packages with their
     /// versions.
     pub fn install(&self, packages: &[&str]) -> anyhow::Result<Vec<String>> {
-        let mut versions = Vec::new();
-        for package in packages {
-            let output = self.apt("apt-cache")?.args(["show", "--no-all-versions", package]).output()?;
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            let version = text.lines().find_map(|line| line.strip_prefix("Version: "));
-            versions
-                .push(format!("{package} {}", version.with_context(|| format!("{SUITE} has no {package}"))?));
-        }
+        let versions = self.versions(packages)?;
         let mut download = self.apt("apt-get")?;
         download
             .args(["-qq", "install", "--download-only", "--no-install-recommends", "--yes"])
@@ -177,11 +166,27 @@ impl Root {
         Ok(versions)
     }
 
-    /// Downloads and unpacks packages that depend on packages which wavesim provides in another version.
-    fn install_alone(&self, packages: &[&str]) -> anyhow::Result<()> {
-        let folder = self.folder.join("alone");
+    /// Returns packages with their versions in the suite.
+    fn versions(&self, packages: &[&str]) -> anyhow::Result<Vec<String>> {
+        let mut versions = Vec::new();
+        for package in packages {
+            let output = self.apt("apt-cache")?.args(["show", "--no-all-versions", package]).output()?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let version = text.lines().find_map(|line| line.strip_prefix("Version: "));
+            versions
+                .push(format!("{package} {}", version.with_context(|| format!("{SUITE} has no {package}"))?));
+        }
+        Ok(versions)
+    }
+
+    /// Downloads and unpacks packages that depend on packages which wavesim provides in another version. Returns the
+    /// packages with their versions.
+    pub fn install_alone(&self, packages: &[&str]) -> anyhow::Result<Vec<String>> {
+        let Some(first) = packages.first() else { return Ok(Vec::new()) };
+        let versions = self.versions(packages)?;
+        let folder = self.folder.join(format!("alone-{first}"));
         if folder.exists() {
-            return Ok(());
+            return Ok(versions);
         }
         let new = self.folder.join("alone.new");
         std::fs::create_dir_all(&new)?;
@@ -195,7 +200,8 @@ impl Root {
             );
         }
         self.unpack(&new, false)?;
-        Ok(std::fs::rename(new, folder)?)
+        std::fs::rename(new, folder)?;
+        Ok(versions)
     }
 
     /// Unpacks the packages in a folder and removes them. Unless apt would miss what they depend on, tells it that they are
