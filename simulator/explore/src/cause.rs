@@ -29,14 +29,33 @@ pub struct Place {
     pub line: u32,
     /// The step, in words.
     pub text: String,
+    /// Address of the instruction, as listings show it.
+    pub pc: u64,
+    /// The instruction.
+    pub instruction: String,
+    /// Coordinates of the workgroup in the grid.
+    pub workgroup: [u32; 3],
+    /// Index of the wave in its workgroup.
+    pub wave: u32,
 }
 
 impl Place {
     /// Returns the place of a step; none for steps that are no instructions.
     pub fn of(machine: &Machine<'_>, event: &Event) -> Option<Place> {
         let program = &machine.prepared.program;
-        let at = program.location(program.pcs[event.index?]).unwrap_or_default();
-        Some(Place { file: at.file, line: at.line, text: describe_step(machine, event) })
+        let index = event.index?;
+        let pc = program.pcs[index];
+        let at = program.location(pc).unwrap_or_default();
+        let (group, wave) = machine.place(event.thread);
+        Some(Place {
+            file: at.file,
+            line: at.line,
+            text: describe_step(machine, event),
+            pc,
+            instruction: program.text(index).to_string(),
+            workgroup: machine.workgroup(group),
+            wave,
+        })
     }
 }
 

@@ -231,6 +231,11 @@ impl<'a> Machine<'a> {
         (u64::from(thread / self.waves), thread % self.waves)
     }
 
+    /// Returns the coordinates of a workgroup in the grid.
+    pub fn workgroup(&self, group: u64) -> [u32; 3] {
+        self.dispatch.workgroup(group)
+    }
+
     /// Names a wave: `wave 1`, or `workgroup (2,0,0), wave 1` if there are several workgroups.
     pub fn name(&self, thread: Thread) -> String {
         let (group, wave) = self.place(thread);

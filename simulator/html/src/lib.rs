@@ -52,7 +52,7 @@ impl Page<'_> {
 
 /// Returns the report of runs of kernels: findings in the source, pictures of races, maps of allocations, lanes and
 /// waves over time, statistics. `data` has the schema `wavesim-report-1`: `inputs`, each with `name`, `summary`,
-/// `findings` (the machine output of `wavesim check`), `sources` (`name`, `text`), `activity` (the object that
+/// `findings` (the machine output of `wavesim check`), `report` (text), `sources` (`name`, `text`), `activity` (the object that
 /// `wavesim_trace::activity` makes) and `stats`; all but the name may be missing.
 pub fn run_page(title: &str, data: &Value) -> String {
     let body = format!("<h1>{}</h1>\n{RUN_BODY}", escape(title));

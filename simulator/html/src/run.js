@@ -18,8 +18,8 @@ const picture = (parent, f) => {
   box(8, o.role, o);
   box(W - 298, f.check + ": " + f.kind, f);
   draw(svg, "line", { x1: 300, y1: 54, x2: W - 300, y2: 54, stroke: "var(--bad)", "stroke-width": 2, "stroke-dasharray": "6 5", class: "missing" });
-  draw(svg, "text", { x: W / 2, y: 45, "text-anchor": "middle", style: "fill: var(--bad)" }, "no order");
-  draw(svg, "text", { x: W / 2, y: 71, "text-anchor": "middle", style: "fill: var(--bad)" }, "between them");
+  draw(svg, "text", { x: W / 2, y: 45, "text-anchor": "middle", style: "fill: var(--bad)" }, f.check === "explore" ? "the other order" : "no order");
+  draw(svg, "text", { x: W / 2, y: 71, "text-anchor": "middle", style: "fill: var(--bad)" }, f.check === "explore" ? "is expected" : "between them");
   if (f.address != null) {
     draw(svg, "rect", { x: W / 2 - 110, y: 148, width: 220, height: 44, rx: 6, fill: "none", stroke: "var(--accent)" });
     draw(svg, "text", { x: W / 2, y: 175, "text-anchor": "middle" }, "address 0x" + f.address);
@@ -31,7 +31,7 @@ const findings = (section, list) => {
   list.forEach((f, at) => {
     const card = el(section, "div", undefined, { className: "finding " + f.severity, id: `finding-${section.id}-${at}` });
     el(card, "p").append(Object.assign(document.createElement("b"), { textContent: f.check + ": " }), f.message);
-    el(el(card, "p"), "code", `at ${place(f)}: ${f.text}   (${who(f)})`);
+    if (f.text) el(el(card, "p"), "code", `at ${place(f)}: ${f.text}   (${who(f)})`);
     if (f.other) el(el(card, "p"), "code", `${f.other.role} ${place(f.other)}: ${f.other.text}   (${who(f.other)})`);
     if (f.hint) el(card, "p", f.hint);
     if (f.count > 1) el(card, "p", `seen ${f.count} times; the first is shown`);
@@ -104,8 +104,8 @@ const chart = (section, title, unit, top, points) => {
 
 const table = (section, value, path = "") => {
   const rows = [];
-  // Keys are words with underscores, but for the names of instructions.
-  const words = (name, key) => (name === "opcodes" ? key : key.replaceAll("_", " "));
+  // Keys are words with underscores, but for the names of instructions and of outputs.
+  const words = (name, key) => (["opcodes", "outcomes"].includes(name) ? key : key.replaceAll("_", " "));
   const walk = (v, name) => { if (v && typeof v === "object" && !Array.isArray(v)) for (const k in v) walk(v[k], name ? name + " " + words(name, k) : words("", k)); else rows.push([name, v]); };
   walk(value, path);
   const body = el(section, "table");
@@ -117,6 +117,7 @@ D.inputs.forEach((input, at) => {
   const part = title => { const s = el($("inputs"), "section", undefined, { id: `${title.replaceAll(" ", "-").toLowerCase()}-${at}` }); el(s, "h2", D.inputs.length > 1 ? `${input.name}: ${title.toLowerCase()}` : title); return s; };
   if (input.summary) el(part("Result"), "p", input.summary, { className: (input.findings ?? []).some(f => f.severity === "error") ? "bad" : "good" });
   if (input.findings?.length) findings(part("Findings"), input.findings);
+  if (input.report) el(part("Report"), "pre", input.report);
   if (input.sources?.length) sources(part("Source"), input);
   if (input.activity) {
     maps(part("Memory"), input);

@@ -1,6 +1,7 @@
 //! `wavesim explore`: runs a kernel in many orders of its waves, or in all, and looks for one that changes its result.
 
 mod formats;
+mod html;
 mod random;
 mod report;
 mod systematic;
@@ -86,6 +87,10 @@ pub struct ExploreArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Also write a report to an HTML file: what differs, the two accesses that make the difference in a picture and in
+    /// the source, all outcomes
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Also write the result to a file in JUnit's XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,

@@ -93,6 +93,35 @@ fn profiles_have_the_same_frame() {
 }
 
 #[test]
+fn an_exploration_shows_the_order_that_makes_the_difference() {
+    let kernel = "examples/explore/last_store.rdna";
+    let save = file("explored.sched", "");
+    let args = ["explore", kernel, "--random", "50", "-q", "--save", &save];
+    let Some(dom) = page("explore.html", 1, &args) else { return };
+    for part in [
+        "first in this schedule",
+        "second in this schedule",
+        "the other order",
+        "out_y: 1 of 2 elements differ",
+    ] {
+        assert!(dom.contains(part), "no {part} in {dom}");
+    }
+    assert_eq!(count(&dom, "class=\"missing\""), 1, "{dom}");
+    assert_eq!(count(&dom, "class=\"here error\""), 1, "{dom}");
+    // What the command prints.
+    assert!(dom.contains("<h2>Report</h2>") && dom.contains("replay: wavesim debug"), "{dom}");
+    let args = ["explore", kernel, "--systematic", "--litmus", "-q", "--save", &save];
+    let dom = page("explore_litmus.html", 1, &args).unwrap();
+    assert!(dom.contains("<td class=\"text\">outcomes out_y=[32, 0]</td>"), "{dom}");
+    let args = ["explore", "examples/vector_add.rdna", "--random", "5", "-q"];
+    let dom = page("explore_same.html", 0, &args).unwrap();
+    assert!(
+        dom.contains("5 executions, no outcome other than expected") && !dom.contains("<h2>Findings</h2>"),
+        "{dom}"
+    );
+}
+
+#[test]
 fn campaigns_count_by_kernel() {
     let kernel = workspace("tests/filetests/check/race_bytes.rdna");
     let plan = file(

@@ -69,9 +69,13 @@ pub fn report(exploration: &Exploration<'_>, coverage: &Coverage, out: &mut dyn 
             .with_context(|| path.display().to_string())?;
     }
     let groups: Vec<Group> = lock(&exploration.outcomes).values().cloned().collect();
+    let mut told = Vec::new();
+    if !exploration.args.json || exploration.args.html.is_some() {
+        text(exploration, coverage, shown.as_ref(), groups.clone(), &path, &mut told)?;
+    }
     match exploration.args.json {
         true => writeln!(out, "{}", as_json(exploration, coverage, shown.as_ref(), &groups, &path))?,
-        false => text(exploration, coverage, shown.as_ref(), groups, &path, out)?,
+        false => out.write_all(&told)?,
     }
     let wrong = shown.as_ref().map(|shown| Difference {
         message: shown.difference.lines().next().unwrap_or_default().to_string(),
@@ -79,6 +83,9 @@ pub fn report(exploration: &Exploration<'_>, coverage: &Coverage, out: &mut dyn 
         places: &shown.places,
     });
     super::formats::write(exploration, wrong.as_ref(), out)?;
+    if let Some(path) = &exploration.args.html {
+        super::html::write(path, exploration, wrong.as_ref(), &groups, &String::from_utf8_lossy(&told))?;
+    }
     Ok(exit_code(exploration, shown.is_some()))
 }
 

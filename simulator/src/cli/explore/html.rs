@@ -1,0 +1,71 @@
+//! The result of an exploration as a page: what differs, the picture of the two accesses, where they are in the source.
+
+use super::formats::Difference;
+use super::{Exploration, Group};
+use crate::cli::page;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use wavesim_explore::cause::Place;
+
+/// Writes the report. `told` is what the command prints.
+pub fn write(
+    path: &Path,
+    exploration: &Exploration<'_>,
+    wrong: Option<&Difference<'_>>,
+    groups: &[Group],
+    told: &str,
+) -> anyhow::Result<()> {
+    let args = exploration.args;
+    let name = crate::cli::input_name(&args.input.file);
+    let done = exploration.done.load(Ordering::Relaxed);
+    let summary = match wrong {
+        Some(wrong) => format!("Another outcome than expected: {}", wrong.message),
+        None => format!("{done} executions, no outcome other than expected"),
+    };
+    // Those of the outcomes that most executions have.
+    let mut sorted: Vec<&Group> = groups.iter().collect();
+    sorted.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.line.cmp(&b.line)));
+    let outcomes: serde_json::Map<String, Value> =
+        sorted.iter().take(MOST_OUTCOMES).map(|group| (group.line.clone(), json!(group.count))).collect();
+    let mut stats = json!({ "executions": done });
+    // They are counted with --litmus only.
+    if !outcomes.is_empty() {
+        stats["outcomes"] = outcomes.into();
+    }
+    let prepared = args.input.prepare(0)?;
+    let input = json!({
+        "name": name,
+        "summary": summary,
+        "findings": wrong.map(finding).into_iter().collect::<Vec<Value>>(),
+        "report": told.trim_end(),
+        "sources": page::sources_json(&prepared, &args.input.kernel.files.access()?),
+        "stats": stats,
+    });
+    page::write(path, "wavesim explore", vec![input])
+}
+
+/// Outcomes in the table, at most.
+const MOST_OUTCOMES: usize = 100;
+
+/// Returns a difference in the form of a finding, with the second access as its place and the first as the other one.
+fn finding(wrong: &Difference<'_>) -> Value {
+    let place = |place: &Place| {
+        json!({
+            "line": place.line, "file": place.file.as_deref(), "pc": place.pc, "text": place.instruction,
+            "workgroup": place.workgroup, "wave": place.wave,
+        })
+    };
+    let mut out = json!({
+        "check": "explore", "severity": "error", "kind": "second in this schedule", "message": wrong.message,
+    });
+    let mut places = wrong.places.iter().map(place);
+    if let (Some(Value::Object(second)), Value::Object(out)) = (places.next(), &mut out) {
+        out.extend(second);
+        if let Some(mut first) = places.next() {
+            first["role"] = json!("first in this schedule");
+            out.insert("other".to_string(), first);
+        }
+    }
+    out
+}
