@@ -1,7 +1,7 @@
 //! The instructions of all architectures in JSON: encodings, operands, and the typed bodies. `docs/isa-export.md`
 //! describes the form, and `docs/isa-export.schema.json` is its schema.
 
-use crate::{Export, snake};
+use crate::{Export, role_name, snake};
 use isa_spec::canonical::Operation;
 use isa_spec::pcode::ir::*;
 use isa_spec::tables::{ArchTable, Entry, Instruction};
@@ -59,7 +59,7 @@ impl Export<'_> {
         let sem = &operation.sem;
         let (file, line) = (self.place)(operation);
         let roles =
-            |list: &std::collections::BTreeSet<Role>| list.iter().map(|r| role(*r)).collect::<Vec<_>>();
+            |list: &std::collections::BTreeSet<Role>| list.iter().map(|r| role_name(*r)).collect::<Vec<_>>();
         let states =
             |list: &std::collections::BTreeSet<State>| list.iter().map(|s| state(*s)).collect::<Vec<_>>();
         let uses = &sem.uses;
@@ -96,7 +96,7 @@ fn entry(table: &ArchTable, entry: &Entry) -> Value {
         .iter()
         .map(|operand| {
             json!({
-                "role": role(operand.role),
+                "role": role_name(operand.role),
                 "field": operand.field.map(|field| encoding.fields[field as usize].name),
                 "type": table.operand_types[operand.ty as usize].name,
                 "format": table.formats[operand.format as usize].name,
@@ -109,10 +109,6 @@ fn entry(table: &ArchTable, entry: &Entry) -> Value {
         "encoding": encoding.name, "bits": encoding.bits, "condition": encoding.conditions[entry.cond as usize].name,
         "opcode": entry.opcode, "operands": operands,
     })
-}
-
-fn role(role: Role) -> String {
-    format!("{role:?}").to_uppercase()
 }
 
 fn state(state: State) -> String {
@@ -150,7 +146,7 @@ fn place(place_: &Place) -> Value {
     match &place_.kind {
         PlaceKind::Local(id) => json!(["local", t, id]),
         PlaceKind::Element(id, index) => json!(["element", t, id, expr(index)]),
-        PlaceKind::Operand(one) => json!(["operand", t, role(*one)]),
+        PlaceKind::Operand(one) => json!(["operand", t, role_name(*one)]),
         PlaceKind::State(one) => json!(["state", t, state(*one)]),
         PlaceKind::Slice { base, lo } => json!(["slice", t, place(base), expr(lo)]),
         PlaceKind::Vgpr { lane, reg } => json!(["vgpr", t, expr(lane), expr(reg)]),
@@ -166,10 +162,10 @@ fn expr(e: &Expr) -> Value {
         ExprKind::Const(bits) => json!(["const", t, format!("{bits:#x}")]),
         ExprKind::Local(id) => json!(["local", t, id]),
         ExprKind::Element(id, index) => json!(["element", t, id, expr(index)]),
-        ExprKind::Operand(one) => json!(["operand", t, role(*one)]),
-        ExprKind::OperandIndex(one) => json!(["operand_index", t, role(*one)]),
+        ExprKind::Operand(one) => json!(["operand", t, role_name(*one)]),
+        ExprKind::OperandIndex(one) => json!(["operand_index", t, role_name(*one)]),
         ExprKind::OperandLane { role: one, lane, index } => {
-            json!(["operand_lane", t, role(*one), expr(lane), expr(index)])
+            json!(["operand_lane", t, role_name(*one), expr(lane), expr(index)])
         }
         ExprKind::Field(name) => json!(["field", t, name]),
         ExprKind::State(one) => json!(["state", t, state(*one)]),

@@ -9,6 +9,7 @@ pub mod smt;
 pub mod smtlib;
 
 use isa_spec::canonical::Operation;
+use isa_spec::pcode::ir::Role;
 use isa_spec::tables::ArchTable;
 
 /// What is exported.
@@ -52,6 +53,14 @@ fn function_name(arch: &str, instruction: &str) -> String {
         .collect();
     format!("{arch}_{name}")
 }
+
+/// The name of an operand in the exports: `Src0` is `SRC0`.
+pub fn role_name(role: Role) -> String {
+    format!("{role:?}").to_uppercase()
+}
+
+/// From this address on, an access to a buffer is out of range.
+pub const BUFFER_END: u64 = 1 << 63;
 
 /// Names in the case of identifiers: `WaveSize` is `wave_size`.
 pub fn snake(name: &str) -> String {

@@ -29,7 +29,7 @@ pub(super) const SPACES: [Space; 7] =
     [Space::Global, Space::Flat, Space::Lds, Space::Scratch, Space::Buffer, Space::Scalar, Space::Word];
 
 pub(super) fn role(role: Role) -> String {
-    format!("ISA_{}", format!("{role:?}").to_uppercase())
+    format!("ISA_{}", crate::role_name(role))
 }
 
 /// The operand in which a body leaves what it writes.

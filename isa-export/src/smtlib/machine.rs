@@ -1,7 +1,7 @@
 //! The machine whose operands, state and memory are the arguments of exported functions.
 
 use crate::smt::{self, Sort, Term, Terms, Unsupported};
-use crate::snake;
+use crate::{BUFFER_END, role_name, snake};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::*;
 use isa_spec::pcode::visit::{self, Visitor};
@@ -66,11 +66,6 @@ pub fn widths(sem: &Semantics) -> BTreeMap<Role, u32> {
     let mut widths = Widths(BTreeMap::new());
     visit::walk_stmts(&mut widths, &sem.body);
     widths.0
-}
-
-/// The name of an argument, and of what a function with this suffix returns.
-pub(super) fn role(role: Role) -> String {
-    format!("{role:?}").to_uppercase()
 }
 
 impl Symbolic<'_> {
@@ -159,7 +154,7 @@ pub fn inside(terms: &mut Terms, space: Space, address: Term) -> Term {
     if space != Space::Buffer {
         return terms.bool(true);
     }
-    let outside = terms.extract(address, 63, 1);
+    let outside = terms.extract(address, BUFFER_END.trailing_zeros(), 1);
     terms.not(outside)
 }
 
@@ -180,13 +175,15 @@ pub(super) fn sort(name: &str, widths: &BTreeMap<Role, u32>) -> Sort {
         CONTROL | "exec" | "exec_out" | "vcc" | "VCC" | "VCC_OUT" | "pc" => Sort::Bits(64),
         "scratch_base" | "shared_base" | "private_base" | "trap_base" => Sort::Bits(64),
         _ if name.ends_with(".lanes") => Sort::Memory(32),
-        _ => Sort::Bits(widths.iter().find(|(one, _)| role(**one) == name).map_or(32, |(_, width)| *width)),
+        _ => Sort::Bits(
+            widths.iter().find(|(one, _)| role_name(**one) == name).map_or(32, |(_, width)| *width),
+        ),
     }
 }
 
 impl smt::Machine for Symbolic<'_> {
     fn operand(&mut self, terms: &mut Terms, one: Role, _lane: Option<u32>) -> Result<Term> {
-        Ok(self.whole(terms, &role(one)))
+        Ok(self.whole(terms, &role_name(one)))
     }
 
     fn destination(&mut self, terms: &mut Terms, one: Role, lane: Option<u32>) -> Result<Term> {
@@ -197,7 +194,7 @@ impl smt::Machine for Symbolic<'_> {
     }
 
     fn set_operand(&mut self, terms: &mut Terms, one: Role, _lane: Option<u32>, value: Term) -> Result<()> {
-        let name = if one == Role::Vcc { "VCC_OUT".to_string() } else { role(one) };
+        let name = if one == Role::Vcc { "VCC_OUT".to_string() } else { role_name(one) };
         let old = self.whole(terms, &name);
         let (of, width) = (terms.width(old), terms.width(value));
         let value = if width < of {
@@ -211,11 +208,11 @@ impl smt::Machine for Symbolic<'_> {
     }
 
     fn operand_index(&mut self, terms: &mut Terms, one: Role) -> Result<Term> {
-        Ok(terms.var(&format!("{}.index", role(one)), Sort::Bits(32)))
+        Ok(terms.var(&format!("{}.index", role_name(one)), Sort::Bits(32)))
     }
 
     fn operand_lane(&mut self, terms: &mut Terms, one: Role, lane: Term, index: Term) -> Result<Term> {
-        Ok(self.register(terms, &format!("{}.lanes", role(one)), lane, index))
+        Ok(self.register(terms, &format!("{}.lanes", role_name(one)), lane, index))
     }
 
     fn field(&mut self, terms: &mut Terms, name: &str) -> Term {

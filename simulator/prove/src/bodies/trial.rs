@@ -4,6 +4,7 @@
 use super::fields::Fields;
 use crate::samples::operand;
 use isa_export::smtlib::{self, Field};
+use isa_export::{BUFFER_END, role_name};
 use isa_spec::arith::{FloatEnv, mask};
 use isa_spec::eval::{self, Machine, Stop};
 use isa_spec::pcode::builtins::Control;
@@ -13,6 +14,9 @@ use std::time::{Duration, Instant};
 
 /// The tests of a pair.
 const TESTS: usize = 300;
+
+/// Bits of MODE that are no rounding and no mode of denormals: DX10_CLAMP, IEEE, FP16_OVFL (the manuals' table of MODE).
+const OTHER_MODE_BITS: u128 = 1 << 8 | 1 << 9 | 1 << 23;
 
 /// The time of all tests of a pair.
 const TIME: Duration = Duration::from_secs(3);
@@ -142,10 +146,6 @@ struct Run<'a> {
     calls: Vec<String>,
 }
 
-fn name_of(role: Role) -> String {
-    format!("{role:?}").to_uppercase()
-}
-
 /// The register or byte of an array of exports at an index, and the shift of the byte in it.
 pub(super) fn place(array: &str, at: u64) -> (String, u32) {
     let (lane, number, byte) = (at >> 12, at >> 2 & 1023, at as u32 & 3);
@@ -162,7 +162,7 @@ impl Run<'_> {
         if name.starts_with(['m', 'l', 's']) && name.ends_with(']') && !name.starts_with("sgprs") {
             return 8;
         }
-        let role = self.body.widths.iter().find(|(role, _)| name_of(**role) == name);
+        let role = self.body.widths.iter().find(|(role, _)| role_name(**role) == name);
         match name {
             "exec" | "exec_out" | "vcc" | "VCC" | "VCC_OUT" | "pc" => 64,
             "scc" => 1,
@@ -183,8 +183,8 @@ impl Run<'_> {
         match name {
             "wave_size" => 32 << (value & 1),
             "lane" => value & 31,
-            // FP16_OVFL, IEEE, DX10_CLAMP: what is no rounding and no mode of denormals.
-            "mode" => smtlib::MODE as u128 | (value & (0x80_0300 * !self.numbers.others_zero as u128)),
+            "mode" if self.numbers.others_zero => smtlib::MODE as u128,
+            "mode" => smtlib::MODE as u128 | (value & OTHER_MODE_BITS),
             _ if self.numbers.others_zero && !is_memory => 0,
             "exec" if self.number("wave_size", 32) == 32 => value & mask(32),
             _ => value & mask(width),
@@ -206,13 +206,13 @@ impl Run<'_> {
     }
 
     fn whole(&mut self, role: Role) -> u128 {
-        let name = name_of(role);
+        let name = role_name(role);
         let width = self.width(&name);
         self.current(&name, width)
     }
 
     fn target(role: Role) -> String {
-        if role == Role::Vcc { "VCC_OUT".into() } else { name_of(role) }
+        if role == Role::Vcc { "VCC_OUT".into() } else { role_name(role) }
     }
 
     fn array(space: Space) -> &'static str {
@@ -228,7 +228,7 @@ impl Run<'_> {
 fn address(space: Space, address: u64, byte: u32) -> Option<u64> {
     let at = address.wrapping_add(byte as u64);
     match space {
-        Space::Buffer if address >> 63 == 1 => None,
+        Space::Buffer if address >= BUFFER_END => None,
         Space::Lds | Space::Scratch => Some(at as u32 as u64),
         _ => Some(at),
     }
@@ -253,11 +253,11 @@ impl Machine for Run<'_> {
     }
 
     fn operand_index(&mut self, role: Role) -> u32 {
-        self.input(&format!("{}.index", name_of(role)), 32) as u32
+        self.input(&format!("{}.index", role_name(role)), 32) as u32
     }
 
     fn operand_lane(&mut self, role: Role, lane: u32, index: u32) -> u32 {
-        let (name, _) = place(&format!("{}.lanes", name_of(role)), register(lane, index));
+        let (name, _) = place(&format!("{}.lanes", role_name(role)), register(lane, index));
         self.input(&name, 32) as u32
     }
 
