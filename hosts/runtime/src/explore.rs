@@ -4,7 +4,6 @@
 use crate::launch::RunOptions;
 use crate::report;
 use crate::{Error, exit, message};
-use serde_json::json;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -121,16 +120,7 @@ pub(crate) fn run(
         message::report(&format!("{kernel}: {text}"));
         exit::record_failure();
         if let Some(file) = file {
-            let place = explored.places.first();
-            let record = json!({
-                "schema": "wavesim-check-1",
-                "check": "explore",
-                "severity": "error",
-                "kind": "order",
-                "message": DEPENDS,
-                "line": place.map(|place| place.line),
-                "file": place.and_then(|place| place.file.as_deref()),
-            });
+            let record = cause::as_finding(DEPENDS, &explored.places);
             report::append(file, options.kernel, options.number, [(record, text)]);
         }
     }

@@ -5,6 +5,7 @@ use crate::footprint::{Range, Space};
 use crate::machine::{Event, Machine, Thread};
 use crate::minimise::{Found, follow};
 use crate::outcome::Outcome;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use wavesim_loader::prepared::Prepared;
@@ -57,6 +58,36 @@ impl Place {
             wave,
         })
     }
+}
+
+/// Returns a difference in the form of a finding's machine output (`wavesim-check-1`): `places` are the second and the first
+/// of the accesses that make it, if there are any. `edge` is what reports write between the two.
+pub fn as_finding(message: &str, places: &[Place]) -> Value {
+    let site = |place: &Place| {
+        json!({
+            "line": place.line, "file": place.file.as_deref(), "pc": place.pc, "text": place.instruction,
+            "workgroup": place.workgroup, "wave": place.wave,
+        })
+    };
+    let mut out = json!({
+        "schema": "wavesim-check-1",
+        "check": "explore",
+        "severity": "error",
+        "kind": "second in this schedule",
+        "message": message,
+        "line": null,
+        "file": null,
+        "edge": ["the other order", "is expected"],
+    });
+    let mut sites = places.iter().map(site);
+    if let (Some(Value::Object(second)), Value::Object(out)) = (sites.next(), &mut out) {
+        out.extend(second);
+        if let Some(mut first) = sites.next() {
+            first["role"] = json!("first in this schedule");
+            out.insert("other".to_string(), first);
+        }
+    }
+    out
 }
 
 /// Schedules that are tried to find a similar one.

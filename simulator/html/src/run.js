@@ -18,8 +18,9 @@ const picture = (parent, f) => {
   box(8, o.role, o);
   box(W - 298, f.check + ": " + f.kind, f);
   draw(svg, "line", { x1: 300, y1: 54, x2: W - 300, y2: 54, stroke: "var(--bad)", "stroke-width": 2, "stroke-dasharray": "6 5", class: "missing" });
-  draw(svg, "text", { x: W / 2, y: 45, "text-anchor": "middle", style: "fill: var(--bad)" }, f.check === "explore" ? "the other order" : "no order");
-  draw(svg, "text", { x: W / 2, y: 71, "text-anchor": "middle", style: "fill: var(--bad)" }, f.check === "explore" ? "is expected" : "between them");
+  const [over, under] = f.edge ?? ["no order", "between them"];
+  draw(svg, "text", { x: W / 2, y: 45, "text-anchor": "middle", style: "fill: var(--bad)" }, over);
+  draw(svg, "text", { x: W / 2, y: 71, "text-anchor": "middle", style: "fill: var(--bad)" }, under);
   if (f.address != null) {
     draw(svg, "rect", { x: W / 2 - 110, y: 148, width: 220, height: 44, rx: 6, fill: "none", stroke: "var(--accent)" });
     draw(svg, "text", { x: W / 2, y: 175, "text-anchor": "middle" }, "address 0x" + f.address);

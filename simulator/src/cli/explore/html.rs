@@ -6,7 +6,10 @@ use crate::cli::page;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use wavesim_explore::cause::Place;
+use wavesim_explore::cause::as_finding;
+
+/// Outcomes in the table, at most.
+const MOST_OUTCOMES: usize = 100;
 
 /// Writes the report. `told` is what the command prints.
 pub fn write(
@@ -37,35 +40,10 @@ pub fn write(
     let input = json!({
         "name": name,
         "summary": summary,
-        "findings": wrong.map(finding).into_iter().collect::<Vec<Value>>(),
+        "findings": wrong.map(|wrong| as_finding(&wrong.message, wrong.places)).into_iter().collect::<Vec<Value>>(),
         "report": told.trim_end(),
         "sources": page::sources_json(&prepared, &args.input.kernel.files.access()?),
         "stats": stats,
     });
     page::write(path, "wavesim explore", vec![input])
-}
-
-/// Outcomes in the table, at most.
-const MOST_OUTCOMES: usize = 100;
-
-/// Returns a difference in the form of a finding, with the second access as its place and the first as the other one.
-fn finding(wrong: &Difference<'_>) -> Value {
-    let place = |place: &Place| {
-        json!({
-            "line": place.line, "file": place.file.as_deref(), "pc": place.pc, "text": place.instruction,
-            "workgroup": place.workgroup, "wave": place.wave,
-        })
-    };
-    let mut out = json!({
-        "check": "explore", "severity": "error", "kind": "second in this schedule", "message": wrong.message,
-    });
-    let mut places = wrong.places.iter().map(place);
-    if let (Some(Value::Object(second)), Value::Object(out)) = (places.next(), &mut out) {
-        out.extend(second);
-        if let Some(mut first) = places.next() {
-            first["role"] = json!("first in this schedule");
-            out.insert("other".to_string(), first);
-        }
-    }
-    out
 }
