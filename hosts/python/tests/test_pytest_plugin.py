@@ -100,6 +100,7 @@ def test_results_that_depend_on_the_order_fail_the_test(suite, tmp_path):
     result = suite(*options)
     # With delays, a load that nobody waits for gives another result.
     assert outcomes(result.stdout) == {"test_clean": "PASSED", "test_missing_wait": "FAILED"}, result.stdout
+    assert "delays of memory operations, kernel `scale`" in result.stdout, result.stdout
     assert "20 schedules" in result.stdout and "explore: 1 error" in result.stdout
     (found,) = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
     assert (found["check"], found["kernel"], found["launch"]) == ("explore", "scale", 1)

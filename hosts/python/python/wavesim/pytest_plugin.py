@@ -145,7 +145,9 @@ class _Plugin:
         if errors and report.outcome == "passed":
             report.outcome = "failed"
             first = errors[0]
-            where = f"{first['file']}:{first['line']}" if first.get("file") else f"line {first['line']}"
+            # A result that depends on delays alone has no place.
+            line = f"line {first['line']}" if first.get("line") else f"kernel `{first['kernel']}`"
+            where = f"{first['file']}:{first['line']}" if first.get("file") else line
             more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
             report.longrepr = f"{item.nodeid}: {first['check']}: {first['message']}, {where}{more}"
         return report
