@@ -315,22 +315,6 @@ fn command(words: &[&str]) -> Result<(String, u8), String> {
     Ok((String::from_utf8(out).unwrap(), code))
 }
 
-/// A kernel of two waves and twelve visible operations is explored completely in less than a second.
-#[test]
-fn twelve_operations_take_less_than_a_second() {
-    let path = wavesim_tests::root().join("tests/filetests/explore/mp_twelve.rdna").display().to_string();
-    let expect = "out_r[0] == 0 || out_r[1] == 5";
-    let one = |_| {
-        let started = std::time::Instant::now();
-        let (text, code) = command(&["explore", &path, "-q", "--systematic", "--expect", expect]).unwrap();
-        assert!(code == 0 && text.starts_with("complete: 33 inequivalent executions"), "{text}");
-        started.elapsed()
-    };
-    // Other tests run at the same time.
-    let least = (0..5).map(one).min().unwrap();
-    assert!(least.as_secs_f64() < 1.0, "{least:?}");
-}
-
 /// An exploration goes on where a saved one has ended, and does not take the state of another one.
 #[test]
 fn a_saved_exploration_goes_on() {

@@ -97,8 +97,8 @@ fn passes_keep_what_operations_compute() {
     assert!(failures.is_empty(), "{failures:#?}");
     let total: usize = done.values().sum();
     assert!(!anew || !only.is_empty() || total as u64 >= 400 / every.unwrap_or(1), "{total} proven");
-    // A few that are new may be hard; what is known is not counted.
-    assert!(unknown.len() * 5 <= total.max(now.len()), "{unknown:#?}");
+    // Two that are new may be hard; what is known is not counted.
+    assert!(unknown.len() * 5 <= total.max(10), "{unknown:#?}");
 }
 
 fn body_of(lanes: &mut isa_lower::ir::Lanes) -> Option<&mut LaneLoop> {
