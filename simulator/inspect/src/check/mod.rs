@@ -10,6 +10,7 @@
 mod arith;
 mod barrier;
 mod bitmap;
+mod by_instruction;
 mod frames;
 mod hazard;
 pub mod heap;

@@ -6,6 +6,7 @@
 //! region if it is proven for all active lanes and no outstanding operation writes one of its registers
 //! ([`super::waits`]).
 
+use super::by_instruction::ByInstruction;
 use super::init;
 use super::waits::{self, Counter, Counters, Registers, Summary};
 use isa_spec::pcode::builtins::Control;
@@ -89,17 +90,19 @@ impl Prover<'_> {
 }
 
 /// The regions of a wave.
-#[derive(Default)]
 struct Wave {
-    /// By instruction: number of the region that starts there, counted from 1; 0 if there is none. Empty
-    /// before the first.
-    at: Vec<u32>,
+    /// The number of the region that starts at an instruction.
+    starts: ByInstruction<u32>,
     list: Vec<Region>,
 }
 
 impl Wave {
+    fn new(count: usize) -> Wave {
+        Wave { starts: ByInstruction::new(count), list: Vec::new() }
+    }
+
     fn clear(&mut self) {
-        self.at.clear();
+        self.starts.clear();
         self.list.clear();
     }
 }
@@ -158,7 +161,7 @@ impl SkipCache {
     /// Starts a workgroup of `waves` waves, for which nothing is proven.
     pub fn start(&mut self, waves: usize) {
         self.waves.iter_mut().for_each(Wave::clear);
-        self.waves.resize_with(waves, Wave::default);
+        self.waves.resize_with(waves, || Wave::new(self.kinds.len()));
     }
 
     /// Swaps the state with that of another workgroup.
@@ -191,8 +194,7 @@ impl SkipCache {
             return (0, 0);
         }
         let wave = &mut self.waves[id as usize];
-        let number = wave.at.get(step.index).copied().unwrap_or(0) as usize;
-        let found = match number.checked_sub(1) {
+        let found = match wave.starts.get(step.index).map(|region| region as usize) {
             Some(region) if exec & !wave.list[region].lanes == 0 => &wave.list[region],
             // For the first time, or with lanes for which the region is not proven.
             known => {
@@ -207,8 +209,7 @@ impl SkipCache {
                     Some(region) => *region = new,
                     None => wave.list.push(new),
                 }
-                wave.at.resize(self.kinds.len(), 0);
-                wave.at[step.index] = at as u32 + 1;
+                wave.starts.set(step.index, Some(at as u32));
                 &wave.list[at]
             }
         };

@@ -63,7 +63,7 @@ impl Shadow {
         }
         defined.define_scalars(block.writes, block.writes_scc);
         block.written.iter().for_each(|r| defined.define(File::Vgpr, *r, lanes));
-        proven.get_mut(first..first + len)?.fill(Some(lanes));
+        (first..first + len).for_each(|index| proven.set(index, Some(lanes)));
         Some(lanes)
     }
 }

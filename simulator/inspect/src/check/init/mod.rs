@@ -12,6 +12,7 @@ mod definedness;
 mod dependence;
 mod simple;
 
+use super::by_instruction::ByInstruction;
 use super::kind::{Check, CheckState, Setup};
 use super::mem;
 use super::report::{Finding, Report, Site};
@@ -45,7 +46,7 @@ struct WaveShadow {
     results: Vec<(Undefined, Origin)>,
     /// By instruction, memoised: lanes for which it can run again without reading or writing anything
     /// undefined. Registers mostly become defined; if one becomes undefined, all entries are invalid.
-    proven: Vec<Option<u64>>,
+    proven: ByInstruction<u64>,
     /// Number of times a register became undefined.
     undefine_count: u64,
 }
@@ -92,14 +93,14 @@ impl CheckState for Shadow {
             registers.defined.reset(self.sgprs, self.vgprs);
             registers.spilled.clear();
             registers.results.clear();
-            registers.proven.fill(None);
+            registers.proven.clear();
         }
         self.waves.resize_with(waves, || WaveShadow {
             defined: Definedness::new(self.sgprs, self.vgprs, self.wave_size),
             spilled: HashMap::new(),
             writing: Vec::new(),
             results: Vec::new(),
-            proven: vec![None; self.simple.len()],
+            proven: ByInstruction::new(self.simple.len()),
             undefine_count: 0,
         });
     }
@@ -122,7 +123,7 @@ impl Shadow {
     /// be the next one to run, or follow only proven ones.
     #[inline(always)]
     pub fn prove(&mut self, wave: &Wave, index: usize) -> Option<u64> {
-        match self.waves[wave.id as usize].proven[index] {
+        match self.waves[wave.id as usize].proven.get(index) {
             Some(lanes) if wave.exec() & !lanes == 0 => Some(lanes),
             _ => self.prove_uncached(wave, index),
         }
@@ -132,20 +133,20 @@ impl Shadow {
     fn prove_uncached(&mut self, wave: &Wave, index: usize) -> Option<u64> {
         let registers = &mut self.waves[wave.id as usize];
         let lanes = self.simple[index].as_ref()?.prove_and_define(&mut registers.defined, wave)?;
-        registers.proven[index] = Some(lanes);
+        registers.proven.set(index, Some(lanes));
         Some(lanes)
     }
 
     /// Returns whether the instruction that has just run was proven.
     #[inline]
     pub fn is_proven(&self, wave: u32, index: usize) -> bool {
-        self.waves[wave as usize].proven[index].is_some()
+        self.waves[wave as usize].proven.get(index).is_some()
     }
 
     /// Reports undefined values that an unproven instruction uses.
     fn report_undefined(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let registers = &mut self.waves[step.wave.id as usize];
-        registers.proven[step.index] = None;
+        registers.proven.set(step.index, None);
         registers.results.clear();
         let used = registers.undefined_uses(step, effects, &mut self.trials);
         let mut reporter = Reporter { reported: &mut self.reported, step, report };
@@ -171,7 +172,7 @@ impl Shadow {
     ) -> bool {
         let registers = &mut self.waves[step.wave.id as usize];
         let before = registers.undefine_count;
-        if registers.proven[step.index].is_none() {
+        if registers.proven.get(step.index).is_none() {
             registers.define_results(step, effects);
         }
         if done.accesses.is_empty() || effects.atomic {
@@ -299,7 +300,8 @@ impl WaveShadow {
             }
         }
         if self.results.is_empty() {
-            self.proven[step.index] = self.provable_lanes(effects, step.wave);
+            let lanes = self.provable_lanes(effects, step.wave);
+            self.proven.set(step.index, lanes);
             return;
         }
         for (undefined, origin) in std::mem::take(&mut self.results) {
@@ -309,7 +311,7 @@ impl WaveShadow {
 
     fn undefine(&mut self, reg: RegisterLane, bits: u32, origin: Origin) {
         if self.defined.set(reg, bits, Some(origin)) {
-            self.proven.fill(None);
+            self.proven.clear();
             self.undefine_count += 1;
         }
     }
