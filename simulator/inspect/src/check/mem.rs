@@ -20,6 +20,8 @@ use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::memory::Region;
 
+/// Number of allocations that are compared first: a kernel's buffers, its arguments and what they point to.
+const RECENT: usize = 6;
 /// Line size of the scalar cache in bytes (RDNA manuals).
 const SCALAR_LINE: u64 = 64;
 
@@ -47,8 +49,8 @@ pub struct Shadow {
     fresh: Vec<(u64, u64)>,
     /// The memory of the launch.
     memory: Vec<Region>,
-    /// Address ranges of the last two allocations accessed, without constants; most accesses hit one of these.
-    recent: [std::ops::Range<u64>; 2],
+    /// Address ranges of the allocations accessed last, without constants; most accesses hit one of these.
+    recent: [std::ops::Range<u64>; RECENT],
 }
 
 /// Shadow memory of a workgroup's LDS and scratch.
@@ -152,7 +154,7 @@ impl Shadow {
             heap: heap::Shadow::default(),
             fresh: Vec::new(),
             memory: Vec::new(),
-            recent: [0..0, 0..0],
+            recent: [const { 0..0 }; RECENT],
         }
     }
 
@@ -197,7 +199,7 @@ impl Shadow {
             return;
         }
         // The last accessed allocations may contain blocks.
-        self.recent = [0..0, 0..0];
+        self.recent = [const { 0..0 }; RECENT];
         let mut written = lock(self.written.get_or_insert_with(Arc::default));
         for &(address, len) in &new {
             written.forget(address);
@@ -311,7 +313,7 @@ impl Shadow {
             Place::Global => {
                 let end = a.address.saturating_add(a.len_bytes());
                 let holds = |r: &std::ops::Range<u64>| (r.start <= a.address) & (end <= r.end);
-                (holds(&self.recent[0]) | holds(&self.recent[1])) || !a.write && holds(&self.constants)
+                self.recent.iter().any(holds) || !a.write && holds(&self.constants)
             }
             Place::Lds if !a.outside => {
                 if !a.write && self.lds_full {
@@ -373,7 +375,7 @@ impl Shadow {
                                 && !self.heap.covers(r.base)
                                 && self.is_complete(r)
                             {
-                                self.recent.swap(0, 1);
+                                self.recent.rotate_right(1);
                                 self.recent[0] = writable;
                             }
                             // Data that a scalar load fetches beyond the end is undefined.
@@ -446,6 +448,9 @@ impl Shadow {
         let mut written = lock(written);
         if a.write {
             return written.write(a.address, a.len_bytes());
+        }
+        if written.is_written(a.address, a.len_bytes()) {
+            return;
         }
         for one in a.each() {
             let mask = written.unwritten(one.address, one.size_bytes as u64);

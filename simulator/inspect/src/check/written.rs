@@ -95,6 +95,14 @@ impl Written {
         }
     }
 
+    /// Returns whether all bytes of an access have been written or are not tracked.
+    pub fn is_written(&self, address: u64, len: u64) -> bool {
+        self.parts(address, len).all(|(base, part)| {
+            let region = &self.regions[&base];
+            region.missing == 0 || region.bits.all(part.start - base, part.end - part.start)
+        })
+    }
+
     /// Returns a mask of the bytes of an access of at most 64 bytes that have not been written.
     pub fn unwritten(&self, address: u64, len: u64) -> u64 {
         let mut mask = 0;
@@ -150,6 +158,7 @@ mod tests {
         assert_eq!(written.unwritten(100, 4), 0b1111);
         written.write(101, 2);
         assert_eq!(written.unwritten(100, 4), 0b1001);
+        assert!(written.is_written(101, 2) && !written.is_written(101, 3) && written.is_written(150, 9));
         // Untracked memory counts as written.
         assert_eq!((written.unwritten(148, 4), written.unwritten(160, 4)), (0b0011, 0));
         // A copy moves the undefined bytes.
