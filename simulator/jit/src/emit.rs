@@ -268,7 +268,7 @@ impl Emitter<'_> {
         let complete = self.ops[at as usize].complete();
         let after = self.ops[(at as usize + 1).min(self.ops.len() - 1)].pc;
         Ok(match (builtin, number) {
-            (Control::EndPgm, _) => Some((end_wave as *const (), Vec::new())),
+            (Control::EndPgm, _) => Some((end_wave as *const (), vec![complete, after])),
             (Control::Barrier, _) => Some((arrive_at_barrier as *const (), vec![complete, after])),
             (_, Some(number)) => {
                 self.env = Env::new(at);

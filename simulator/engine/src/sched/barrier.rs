@@ -47,10 +47,39 @@ impl BarrierScheduler {
         group: &Workgroup,
         instructions: u64,
     ) -> Option<(*mut Wave, u64)> {
+        // SAFETY: the contract is that of `stop`.
+        unsafe { self.stop(Status::Waiting(barrier), group, instructions) }
+    }
+
+    /// As [`BarrierScheduler::wait`], but the wave, which is not the last one, has ended and has joined this barrier.
+    ///
+    /// # Safety
+    /// As for [`BarrierScheduler::wait`].
+    #[inline(always)]
+    pub unsafe fn end(
+        &mut self,
+        joined: u32,
+        group: &mut Workgroup,
+        instructions: u64,
+    ) -> Option<(*mut Wave, u64)> {
+        group.end_wave(joined);
+        // SAFETY: the contract is that of `stop`.
+        unsafe { self.stop(Status::Ended, group, instructions) }
+    }
+
+    /// # Safety
+    /// As for [`BarrierScheduler::wait`].
+    #[inline(always)]
+    unsafe fn stop(
+        &mut self,
+        status: Status,
+        group: &Workgroup,
+        instructions: u64,
+    ) -> Option<(*mut Wave, u64)> {
         // SAFETY: the caller guarantees that the round is alive and unaliased; `turn` stays below `count`,
         // the number of waves.
         unsafe {
-            *(*self.waves.add(self.turn)).status = Status::Waiting(barrier);
+            *(*self.waves.add(self.turn)).status = status;
             let waves = self.waves;
             let cancel = self.cancel.map(|cancel| cancel.as_ref());
             let (turn, end) = next_ready(self.turn, self.count, self.limits, cancel, instructions, |turn| {

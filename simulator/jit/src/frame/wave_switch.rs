@@ -75,15 +75,33 @@ unsafe fn switch_wave(frame: *mut Frame) -> u32 {
 }
 
 called! {
-    /// Runs an operation that only ends the wave. Returns a flow as [`run_and_switch`] does.
+    /// Runs an operation that only ends the wave. `complete` and `pc` are as for [`arrive_at_barrier`]. Returns a flow
+    /// as [`run_and_switch`] does.
     ///
     /// # Safety
     /// As for [`run_handlers`].
-    pub unsafe fn end_wave(frame: *mut Frame, op: *const Op) -> u32 {
-        // SAFETY: the contract guarantees a valid frame, wave and operation.
+    pub unsafe fn end_wave(frame: *mut Frame, op: *const Op, complete: u32, pc: u32) -> u32 {
+        // SAFETY: the contract guarantees a valid frame, wave, context and operation. The context may be stale; its
+        // wave is not used before `Frame::cx` has synchronised it.
         unsafe {
-            sync_lane_masks(frame, &mut *(*frame).wave.wave());
-            handle_event(frame, op, Event::EndPgm)
+            let (cx, wave): (*mut Cx<'_>, _) = ((*frame).cx.cast(), (*frame).wave.wave());
+            if (*wave).exec() != (*frame).wave.mask_exec {
+                sync_lane_masks(frame, &mut *wave);
+            }
+            let group: *mut Workgroup = (*cx).workgroup;
+            if (*group).live() == 1 || !has_ring(frame) {
+                return handle_event(frame, op, Event::EndPgm);
+            }
+            let SchedulerState::Shared { scheduler, stale } = &mut (*frame).scheduler else {
+                return handle_event(frame, op, Event::EndPgm);
+            };
+            let count = (*frame).base.wrapping_add(complete as u64);
+            (*cx).instructions = count;
+            (*wave).pc = pc as u64;
+            let Some((wave, end)) = scheduler.end((*wave).joined, &mut *group, count) else { return OVER.0 };
+            (*stale, (*frame).end) = (true, end);
+            // A wave that starts may have other bits of MODE that extend VGPR numbers than one at the same PC.
+            if (*frame).tracked_mode != 0 { resume(frame, wave) } else { run_next(frame, wave, count) }
         }
     }
 }
@@ -151,6 +169,19 @@ unsafe fn barrier_op(
         (*wave).pc = pc as u64;
         let Some((wave, end)) = scheduler.wait(waits, &*group, count) else { return OVER.0 };
         (*stale, (*frame).end) = (true, end);
+        run_next(frame, wave, count)
+    }
+}
+
+/// Runs a wave that the scheduler has chosen, while the context is stale; `count` instructions have been executed.
+/// Returns a flow as [`run_and_switch`] does.
+///
+/// # Safety
+/// As for [`run_handlers`].
+#[inline(always)]
+unsafe fn run_next(frame: *mut Frame, wave: *mut Wave, count: u64) -> u32 {
+    // SAFETY: the contract guarantees a valid frame and wave.
+    unsafe {
         // A wave that has run in this frame has a mode that the code is specialised for: operations that
         // change to another one leave the code.
         let Some((pointers, cache)) = WaveCaches::get((*frame).wave_caches, wave, (*wave).id) else {
