@@ -249,6 +249,11 @@ impl Half {
         unsafe {
             (*self.at(EXEC)).0[0] = bits;
             let mask = &mut *self.at(MASK);
+            // Most waves have all lanes, most of the time.
+            if bits == u32::MAX {
+                *mask = LaneVec([u32::MAX; 32]);
+                return;
+            }
             for lane in 0..32 {
                 mask.0[lane] = if bits & 1 << lane != 0 { u32::MAX } else { 0 };
             }

@@ -19,6 +19,8 @@ pub struct InitialRegisters {
     sgprs: [u32; SGPRS],
     /// Number of VGPRs that a wave has.
     vgprs: u32,
+    /// The SGPRs that have coordinates of the workgroup, by operand code, and the dimension of each.
+    group_ids: SmallVec<[(u32, usize); 3]>,
     /// The VGPRs that have ids.
     registers: SmallVec<[usize; 4]>,
     /// Their contents: for each wave, for each half, of each register. (Allocating aligned [`LaneVec`]s would
@@ -52,7 +54,7 @@ impl InitialRegisters {
             }
         }
         let vgprs = d.shape.registers.allocated_vgprs(d.program.arch, d.shape.wave_size);
-        InitialRegisters { sgprs, vgprs, registers, contents }
+        InitialRegisters { sgprs, vgprs, group_ids: group_id_registers(layout), registers, contents }
     }
 
     /// Sets the VGPRs of a wave.
@@ -93,7 +95,10 @@ pub fn start(
         }
     }
     initial.set_vgprs(wave, index);
-    group_ids(&d.shape.init.layout, wave, workgroup, index);
+    for (register, dim) in &initial.group_ids {
+        wave.set_sgpr(*register, workgroup[*dim]);
+    }
+    other_group_ids(&d.shape.init.layout, wave, workgroup, index);
     if let Some(place) = cluster {
         cluster_ids(place, wave);
     }
@@ -158,26 +163,30 @@ fn push_item_ids(layout: &Layout, ids: &[LaneVec; 3], first: u32, items: u32, co
     }
 }
 
-fn group_ids(layout: &Layout, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
-    let [x, y, z] = workgroup;
+/// Returns the SGPRs that each have one coordinate of the workgroup, by operand code, and its dimension.
+fn group_id_registers(layout: &Layout) -> SmallVec<[(u32, usize); 3]> {
     match layout {
         Layout::Text { group_ids, .. } => {
-            for dim in (0..3).filter(|&d| group_ids[d]) {
-                wave.set_sgpr(dim as u32, workgroup[dim]);
-            }
+            (0..3).filter(|dim| group_ids[*dim]).map(|dim| (dim as u32, dim)).collect()
         }
+        Layout::Hsa { architected: false, first_system_sgpr, group_ids, .. } => {
+            (*first_system_sgpr as u32..).zip((0..3).filter(|dim| group_ids[*dim])).collect()
+        }
+        Layout::Hsa { .. } | Layout::Own(_) => SmallVec::new(),
+    }
+}
+
+/// Writes the coordinates of the workgroup that no SGPR has alone.
+fn other_group_ids(layout: &Layout, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
+    let [x, y, z] = workgroup;
+    match layout {
         // gfx12: X in ttmp9, Y and Z in the halves of ttmp7, the wave's index in ttmp8[29:25].
         Layout::Hsa { architected: true, .. } => {
             wave.set_sgpr(TTMP0 + 7, y & 0xffff | z << 16);
             wave.set_sgpr(TTMP0 + 8, (index & 31) << 25);
             wave.set_sgpr(TTMP0 + 9, x);
         }
-        Layout::Hsa { first_system_sgpr, group_ids, .. } => {
-            let enabled = (0..3).filter(|&d| group_ids[d]);
-            for (reg, dim) in (*first_system_sgpr as u32..).zip(enabled) {
-                wave.set_sgpr(reg, workgroup[dim]);
-            }
-        }
+        Layout::Text { .. } | Layout::Hsa { .. } => {}
         Layout::Own(file) => {
             let holds_group = |(_, held): &(usize, &ReadOnlyValue)| **held == ReadOnlyValue::GroupId;
             for (register, _) in file.read_only.iter().enumerate().filter(holds_group) {
