@@ -144,6 +144,24 @@ fn vectors_are_added() {
     assert_eq!(errors, "");
 }
 
+/// Kernels call functions of other code objects by their addresses.
+#[test]
+fn kernels_call_functions_of_other_modules() {
+    let Some(program) = compile("callbacks", false) else { return };
+    let other = program.path.with_file_name("kernels.co");
+    for (engine, check) in [("interpreter", ""), ("jit", ""), ("auto", ""), ("interpreter", "all")] {
+        let mut command = Command::new(&program.path);
+        command.arg(&other).env("LD_LIBRARY_PATH", &program.library);
+        let output = run(command.env("WAVESIM_ENGINE", engine).env("WAVESIM_CHECK", check));
+        let (out, errors) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let expected = "own and other functions: 0 wrong\nafter unloading: hipErrorLaunchFailure\n";
+        assert_eq!(out, expected, "{engine} {check}: {errors}");
+        let found = errors.contains("the program counter left the program");
+        assert!(found && !errors.contains("launch 1\n"), "{engine} {check}: {errors}");
+    }
+}
+
 #[test]
 fn vectors_are_added_on_cdna5() {
     let Some(program) = compile_for_cdna5("vector_add") else { return };

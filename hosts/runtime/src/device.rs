@@ -4,6 +4,7 @@ use crate::hostcall::{Hostcall, Sink};
 use crate::kernargs::{Kernargs, Slot};
 use crate::launch::lock;
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
+use crate::module::Callable;
 use crate::peers::Group;
 use crate::raw::ProgramCache;
 use crate::timing::Timing;
@@ -36,6 +37,8 @@ pub(crate) struct Inner {
     state: Mutex<State>,
     pub(crate) kernargs: Kernargs,
     pub(crate) programs: ProgramCache,
+    /// The modules with functions that kernels of others can call.
+    pub(crate) callable: Callable,
     pub(crate) pool: Pool,
     pub(crate) code_cache: CodeCache,
     pub(crate) timing: Option<Timing>,
@@ -158,6 +161,7 @@ impl Device {
                 state: Mutex::default(),
                 kernargs: Kernargs::new()?,
                 programs: ProgramCache::default(),
+                callable: Callable::default(),
                 pool: Pool::default(),
                 code_cache: CodeCache::default(),
                 running: Mutex::default(),

@@ -4,6 +4,7 @@ use crate::coverage::{self, Observation};
 use crate::device::OwnMemory;
 use crate::explore::{ExploreOptions, Explored};
 use crate::kernargs::Slot;
+use crate::module::LoadedProgram;
 use crate::timing::Timing;
 use crate::{
     CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Services, Settings, debug, exit, explore,
@@ -265,7 +266,7 @@ impl Kernel {
         let places =
             LaunchAddresses { code: module.image(), kernarg: slot.kernarg, packet: slot.packet, queue };
         let shape = request::shape(&self.code, given, kernarg, &places)?;
-        let program = module.program(&self.code, &memory)?;
+        let LoadedProgram { program, linked, jumps } = module.program(&self.code, &memory)?;
         let modes = abi::modes(&self.code.descriptor);
         let mut prepared = Prepared { modes, ..Prepared::without_names(program, memory, shape) };
         if own.exact {
@@ -306,7 +307,7 @@ impl Kernel {
             prepared.objects = ObjectSource::of(&self.code, slot.kernarg);
             debug::run(&prepared, &options, target, ranges)
         });
-        module.release_program(prepared.program);
+        module.release_program(LoadedProgram { program: prepared.program, linked, jumps });
         device.recycle(restore(prepared.memory));
         result
     }

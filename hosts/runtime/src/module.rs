@@ -3,10 +3,10 @@
 use crate::memory::{Allocation, Bounds};
 use crate::{Device, Error, Kernel, memory};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use wavesim::exec::program::Program;
 use wavesim::loader::code_object::{self, CodeObject};
-use wavesim::loader::request;
+use wavesim::loader::request::{self, LaunchError};
 use wavesim::memory::Memory;
 
 /// A loaded code object. Its variables live while a clone of the module or one of its kernels exists.
@@ -25,7 +25,45 @@ pub(crate) struct Inner {
     image: u64,
     kernels: Mutex<BTreeMap<String, Arc<code_object::Kernel>>>,
     /// Idle decoded programs. Each concurrent launch takes one of its own.
-    idle_programs: Mutex<Vec<Program>>,
+    idle_programs: Mutex<Vec<LoadedProgram>>,
+}
+
+/// A decoded program of a module.
+pub(crate) struct LoadedProgram {
+    pub(crate) program: Program,
+    /// The version of [`Callable`] whose functions it contains; `None` without functions of other modules.
+    pub(crate) linked: Option<u64>,
+    /// Whether it jumps to addresses in registers, and so perhaps to functions of other modules.
+    pub(crate) jumps: bool,
+}
+
+/// The modules of a device with functions that kernels of other modules can call by their addresses.
+#[derive(Default)]
+pub(crate) struct Callable(Mutex<(Vec<Weak<Inner>>, u64)>);
+
+impl Callable {
+    fn add(&self, module: &Arc<Inner>) {
+        let mut inner = lock(&self.0);
+        inner.0.push(Arc::downgrade(module));
+        inner.1 += 1;
+    }
+
+    /// Forgets modules that no longer exist.
+    fn remove(&self) {
+        let mut inner = lock(&self.0);
+        inner.0.retain(|module| module.strong_count() > 0);
+        inner.1 += 1;
+    }
+
+    /// Returns the modules other than one, and the version of the list.
+    fn others(&self, than: &Inner) -> (Vec<Arc<Inner>>, u64) {
+        let (modules, version) = {
+            let inner = lock(&self.0);
+            (inner.0.clone(), inner.1)
+        };
+        let others = modules.iter().filter_map(Weak::upgrade).filter(|other| !std::ptr::eq(&**other, than));
+        (others.collect(), version)
+    }
 }
 
 impl Module {
@@ -42,16 +80,18 @@ impl Module {
         // The image is initialised before kernels can access it.
         module.image.write_to(address, &memory::memory(&[image.range()], Bounds::Exact)?)?;
         device.register_allocation(image);
-        Ok(Module {
-            inner: Arc::new(Inner {
-                device: device.clone(),
-                file: file.into_owned(),
-                object: object.without_contents(),
-                image: address,
-                kernels: Mutex::default(),
-                idle_programs: Mutex::default(),
-            }),
-        })
+        let inner = Arc::new(Inner {
+            device: device.clone(),
+            file: file.into_owned(),
+            object: object.without_contents(),
+            image: address,
+            kernels: Mutex::default(),
+            idle_programs: Mutex::default(),
+        });
+        if inner.object.has_functions() {
+            device.inner.callable.add(&inner);
+        }
+        Ok(Module { inner })
     }
 
     /// Returns the device that the module is loaded on.
@@ -118,19 +158,49 @@ impl Inner {
         self.image
     }
 
-    /// Takes a decoded program for a launch, decoding the code if none is idle.
-    pub(crate) fn program(&self, kernel: &code_object::Kernel, memory: &Memory) -> Result<Program, Error> {
+    /// Takes a decoded program for a launch, decoding the code if none is idle. It has the functions of other modules if the
+    /// kernel may call them.
+    pub(crate) fn program(
+        &self,
+        kernel: &code_object::Kernel,
+        memory: &Memory,
+    ) -> Result<LoadedProgram, Error> {
+        let (others, version) = match kernel.calls_unknown {
+            true => self.device.inner.callable.others(self),
+            false => (Vec::new(), 0),
+        };
+        let wanted = (!others.is_empty()).then_some(version);
         let mut programs = lock(&self.idle_programs);
-        if let Some(at) = programs.iter().position(|p| p.wave_size == kernel.wave_size()) {
+        programs.retain(|p| p.linked.is_none() || wanted.is_none() || p.linked == wanted);
+        let fits = |p: &LoadedProgram| {
+            p.program.wave_size == kernel.wave_size()
+                && (p.linked == wanted || p.linked.is_none() && !p.jumps)
+        };
+        if let Some(at) = programs.iter().position(fits) {
             return Ok(programs.swap_remove(at));
         }
         drop(programs);
         let (address, len) = self.object.module.text;
-        Ok(request::program(kernel, self.image + address, len, memory)?)
+        let code_base = self.image + address;
+        let program = request::program(kernel, code_base, len, memory)?;
+        let jumps = program.jumps_to_registers();
+        if wanted.is_none() || !jumps {
+            return Ok(LoadedProgram { program, linked: None, jumps });
+        }
+        let mut code = Vec::new();
+        for other in &others {
+            code.push((other.object.callable_code(other.image, memory)?, other.object.lines()));
+        }
+        let line_at: Vec<_> = code.iter().map(|(_, lines)| |address: u64| lines.line(address)).collect();
+        let parts = code.into_iter().zip(&line_at).flat_map(|((parts, lines), line_at)| {
+            parts.into_iter().map(move |part| (part, (lines.files(), line_at as _)))
+        });
+        let program = program.link(code_base, &parts.collect::<Vec<_>>()).map_err(LaunchError::from)?;
+        Ok(LoadedProgram { program, linked: wanted, jumps })
     }
 
     /// Returns a decoded program after a launch.
-    pub(crate) fn release_program(&self, program: Program) {
+    pub(crate) fn release_program(&self, program: LoadedProgram) {
         lock(&self.idle_programs).push(program);
     }
 }
@@ -139,6 +209,9 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // The embedding program may have freed the image by its address already.
         let _ = self.device.free(self.image);
+        if self.object.has_functions() {
+            self.device.inner.callable.remove();
+        }
     }
 }
 

@@ -97,7 +97,7 @@ fn turn<'a, C: Compiled + ?Sized, W: Waves<'a>>(
 ) -> Result<(), Event> {
     let before = context.instructions;
     let mut cx = Cx::new(tables, Avx2::detect(), program.arch, wave, context, program.lowered().pools(), 0);
-    let mut turn = Turn { program, end: before.saturating_add(budget), compiled, waves };
+    let mut turn = Turn { program, end: before.saturating_add(budget), compiled, waves, is_away: false };
     let result = turn.run(&mut cx);
     *executed += cx.instructions - before;
     result
@@ -140,7 +140,7 @@ pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
 enum Stop {
     /// The turn is over.
     Turn,
-    /// `Cx::jump` is outside the program.
+    /// `Cx::jump` is outside the program's own code.
     OutOfRange,
     /// The operation has no handler: its semantics were replaced at run time, or it has none.
     Unknown,
@@ -158,6 +158,8 @@ struct Turn<'a, 'c, C: ?Sized, W> {
     waves: &'c mut W,
     /// The turn ends when [`Cx::instructions`] reaches this number.
     end: u64,
+    /// Whether the wave executes code of another code object.
+    is_away: bool,
 }
 
 impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
@@ -166,7 +168,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
         let program = self.program;
         self.begin(cx)?;
         loop {
-            let stop = if self.end.saturating_sub(cx.instructions) < EXACT_TURN {
+            let stop = if self.is_away || self.end.saturating_sub(cx.instructions) < EXACT_TURN {
                 self.run_exact(cx)
             } else {
                 self.run_regions(cx)
@@ -177,8 +179,11 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                     return Ok(());
                 }
                 Stop::OutOfRange => {
-                    cx.wave.pc = cx.jump;
-                    return Err(fault_without_handler(&END, None));
+                    program.jump(cx.wave, cx.jump);
+                    self.begin(cx)?;
+                    if cx.instructions >= self.end {
+                        return Ok(());
+                    }
                 }
                 Stop::Unknown => {
                     let first_of_several = cx.op.flags & Op::MORE != 0;
@@ -187,11 +192,9 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                         // counted.
                         cx.instructions += first_of_several as u64;
                         result?;
-                        cx.jump = cx.wave.pc;
-                        match program.op_at(cx.jump) {
-                            Some(next) => cx.op = next,
-                            None => return Err(fault_without_handler(&END, None)),
-                        }
+                        let next = cx.wave.pc;
+                        program.jump(cx.wave, next);
+                        self.begin(cx)?;
                         if cx.instructions >= self.end {
                             return Ok(());
                         }
@@ -221,8 +224,13 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
 
     /// Sets `Cx::op` to the operation at the wave's PC.
     #[inline(always)]
-    fn begin(&self, cx: &mut Cx<'a>) -> Result<(), Event> {
-        cx.op = self.program.op_at(cx.wave.pc).ok_or_else(|| fault_without_handler(&END, None))?;
+    fn begin(&mut self, cx: &mut Cx<'a>) -> Result<(), Event> {
+        let own = self.program.op_at(cx.wave.pc);
+        self.is_away = own.is_none();
+        cx.op = match own {
+            Some(op) => op,
+            None => self.program.any_op_at(cx.wave.pc).ok_or_else(|| fault_without_handler(&END, None))?,
+        };
         Ok(())
     }
 
@@ -294,7 +302,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
     }
 
     /// Runs and counts one instruction at a time, for short turns: schedules depend on exactly where they
-    /// end.
+    /// end. Also for code of other code objects, where every jump may leave it ([`Stop::OutOfRange`]).
     fn run_exact(&self, cx: &mut Cx<'a>) -> Stop {
         while cx.instructions < self.end {
             let op = cx.op;
@@ -304,8 +312,8 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
             match flow {
                 Flow::NEXT | Flow::MODE => cx.op = self.program.op_after(op),
                 Flow::JUMP => match self.program.op_at(cx.jump) {
-                    Some(target) => cx.op = target,
-                    None => return Stop::OutOfRange,
+                    Some(target) if !self.is_away => cx.op = target,
+                    _ => return Stop::OutOfRange,
                 },
                 Flow::UNKNOWN => return Stop::Unknown,
                 _ => return Stop::Event,

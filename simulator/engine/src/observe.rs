@@ -384,12 +384,12 @@ fn turn<'a, O: Observer + ?Sized>(
     let end = executed.saturating_add(budget);
     while *executed < end {
         let mut pc = cx.wave.pc;
-        let Some(first) = program.op_at(pc) else {
+        let Some(first) = program.any_op_at(pc) else {
             return Err(fault_without_handler(&Op::end(), None));
         };
         cx.op = first;
         let mut index = first.number as usize;
-        // `op_at` maps a hole to the instruction after it.
+        // `any_op_at` maps a hole to the instruction after it.
         if program.pcs.get(index) != Some(&pc) {
             return Err(fault_without_handler(first, None));
         }
@@ -399,7 +399,7 @@ fn turn<'a, O: Observer + ?Sized>(
         let mut stopped = None;
         if count > 0 {
             if (1..count).contains(&skip.idle)
-                && let Some(next) = program.pcs.get(index + skip.idle).and_then(|pc| program.op_at(*pc))
+                && let Some(next) = program.pcs.get(index + skip.idle).and_then(|pc| program.any_op_at(*pc))
             {
                 cx.op = next;
             }
@@ -426,8 +426,9 @@ fn turn<'a, O: Observer + ?Sized>(
                 Some(Flow::JUMP) if ran + 1 == count => {
                     *executed += 1;
                     cx.instructions += 1;
-                    let from = std::mem::replace(&mut cx.wave.pc, cx.jump);
-                    observer.jumped(cx.wave.id, from, cx.jump);
+                    let from = cx.wave.pc;
+                    program.jump(cx.wave, cx.jump);
+                    observer.jumped(cx.wave.id, from, cx.wave.pc);
                     continue;
                 }
                 Some(_) => {}
@@ -442,7 +443,10 @@ fn turn<'a, O: Observer + ?Sized>(
         let (next, event) = execute(cx, program, index, stopped.take());
         let jumped = next != pc + program.insts[index].size as u64;
         // After a fault, the PC stays at the faulting instruction.
-        cx.wave.pc = if matches!(event, Some(Event::Fault(_))) { pc } else { next };
+        match event {
+            Some(Event::Fault(_)) => cx.wave.pc = pc,
+            _ => program.jump(cx.wave, next),
+        }
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
         observer.after(&step, &done(&cx.watch, event.as_ref(), jumped));
         if let Some(watch) = &mut cx.watch {

@@ -11,10 +11,13 @@ use super::metadata::{KernelMetadata, Notes};
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use wavesim_engine::sched::dispatch::Registers;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, Descriptor};
+use wavesim_machine::exec::linked::CallableCode;
+use wavesim_machine::memory::{MemError, Memory};
 use wavesim_machine::state::barrier::NAMED_BARRIERS;
 
 /// The code section.
@@ -42,6 +45,8 @@ pub struct Kernel {
     pub max_items: Option<u32>,
     /// `.vgpr_count` and `.sgpr_count` of the metadata, if specified.
     pub counts: [Option<u32>; 2],
+    /// Whether the kernel may call functions that its code object does not have.
+    pub calls_unknown: bool,
     /// Size of the kernarg segment in bytes: the descriptor's, or `.kernarg_segment_size` of the metadata.
     kernarg_size: u32,
     /// Symbols in `.text` with their offsets.
@@ -162,6 +167,9 @@ const FOREIGN: [(&[u8], &str); 5] = [
     (&[0x10, 0xff, 0x10, 0xad], "an offload package (`clang-offload-packager --image=file=…` extracts it)"),
     (&[0xcf, 0xfa, 0xed, 0xfe], "a Mach-O file"),
 ];
+
+/// ELFABIVERSION_AMDGPU_HSA_V5.
+const ABI_VERSION_5: u8 = 3;
 
 /// EM_AMDGPU.
 const MACHINE: [u8; 2] = [0xe0, 0];
@@ -296,6 +304,10 @@ pub struct CodeObject {
     /// The metadata of the kernels; `None` without metadata, as in hand-written assembly.
     metadata: Option<BTreeMap<String, KernelMetadata>>,
     labels: Arc<[(String, u64)]>,
+    /// Addresses of the code of functions other than kernels, sorted; adjacent ones as one range.
+    functions: Vec<Range<u64>>,
+    /// Whether descriptors say which kernels call functions that the compiler does not know, as since version 5.
+    declares_calls: bool,
     lines: Arc<LineTable>,
     debug: Arc<DebugInfo>,
 }
@@ -331,13 +343,26 @@ impl CodeObject {
             .collect();
         labels.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
         labels.dedup();
+        let functions = functions(file, address..address.saturating_add(size), &descriptors);
         let addresses = address..address.saturating_add(size);
         let lines = Arc::new(LineTable::read(file, addresses.clone()));
         let debug = Arc::new(DebugInfo::read(file, addresses));
         let text = file.section_by_name(TEXT).map(|text| text.data()).transpose()?.map(Arc::from);
         let contents = |at| module.image.bytes(at, descriptor::SIZE).and_then(|b| b.try_into().ok());
         let descriptors = descriptors.into_iter().map(|(name, at)| (name, (at, contents(at)))).collect();
-        Ok(CodeObject { module, text, descriptors, metadata, labels: labels.into(), lines, debug })
+        let declares_calls = bytes.get(8).is_some_and(|version| *version >= ABI_VERSION_5);
+        let labels = labels.into();
+        Ok(CodeObject {
+            module,
+            text,
+            descriptors,
+            metadata,
+            labels,
+            functions,
+            declares_calls,
+            lines,
+            debug,
+        })
     }
 
     /// Drops the contents of the image and of `.text`, once they have been loaded: its kernels have the addresses.
@@ -347,6 +372,27 @@ impl CodeObject {
         self.module.image = Arc::new(image);
         self.text = self.text.map(|_| Arc::default());
         self
+    }
+
+    /// Returns whether code of other code objects can call functions of this one by their addresses.
+    pub fn has_functions(&self) -> bool {
+        !self.functions.is_empty()
+    }
+
+    /// Returns the code of functions other than kernels, in memory where the image is at `image`.
+    pub fn callable_code(&self, image: u64, memory: &Memory) -> Result<Vec<CallableCode>, MemError> {
+        let read = |range: &Range<u64>| {
+            let mut bytes = vec![0; (range.end - range.start) as usize];
+            let address = image.wrapping_add(range.start);
+            memory.read(address, &mut bytes)?;
+            Ok(CallableCode { address, base: range.start, bytes })
+        };
+        self.functions.iter().map(read).collect()
+    }
+
+    /// The source lines by address.
+    pub fn lines(&self) -> &LineTable {
+        &self.lines
     }
 
     /// The names of the kernels.
@@ -391,6 +437,7 @@ impl CodeObject {
             cluster: found.and_then(|found| found.cluster).filter(|dims| !dims.contains(&0)),
             max_items: found.and_then(|found| found.max_items),
             counts: found.map_or([None; 2], |found| [found.vgprs, found.sgprs]),
+            calls_unknown: !self.declares_calls || descriptor.has(descriptor::DYNAMIC_STACK),
             kernarg_size,
             labels: self.labels.clone(),
             lines: self.lines.clone(),
@@ -398,6 +445,27 @@ impl CodeObject {
             variables: self.module.variables.clone(),
         })
     }
+}
+
+/// Returns the addresses of the code of functions that are not kernels, within `text`.
+fn functions(file: &object::File, text: Range<u64>, descriptors: &BTreeMap<String, u64>) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = file
+        .dynamic_symbols()
+        .chain(file.symbols())
+        .filter(|s| s.kind() == SymbolKind::Text && s.size() > 0)
+        .filter(|s| s.name().is_ok_and(|name| !descriptors.contains_key(name)))
+        .map(|s| s.address()..s.address().saturating_add(s.size()))
+        .filter(|code| text.start <= code.start && code.end <= text.end && code.start.is_multiple_of(4))
+        .collect();
+    found.sort_by_key(|code| (code.start, code.end));
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for code in found {
+        match joined.last_mut() {
+            Some(last) if code.start <= last.end => last.end = last.end.max(code.end),
+            _ => joined.push(code),
+        }
+    }
+    joined
 }
 
 /// The suffix of the symbols of kernel descriptors.

@@ -18,7 +18,7 @@ pub mod state {
 /// Lowered code, its effects, and the runtime that executes it.
 pub mod exec {
     pub use wavesim_program::{
-        effects, hwreg, image, issue, location, lower, overrides, program, record, validate,
+        effects, hwreg, image, issue, linked, location, lower, overrides, program, record, validate,
     };
     #[doc(hidden)]
     pub use wavesim_rt as rt;

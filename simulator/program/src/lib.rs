@@ -10,6 +10,7 @@ pub mod hwreg;
 pub mod image;
 pub mod isa;
 pub mod issue;
+pub mod linked;
 pub mod location;
 pub mod lower;
 pub mod machine_ops;

@@ -1,6 +1,7 @@
 //! A decoded program: its instructions, their offsets and source locations, and the dense operations that the
 //! interpreter runs.
 
+use super::linked::{Code, Linked};
 use super::location::{Location, SourceFile, SourceLine};
 use super::lower::{LimitExceeded, Lowered};
 use super::overrides::{self, Overrides};
@@ -48,7 +49,7 @@ pub struct Program {
     /// Source line of each instruction (1-based; 0: none).
     pub lines: Vec<u32>,
     /// Source files and columns of each instruction, if there is debug information.
-    debug: Option<(Vec<SourceFile>, Vec<SourceLine>)>,
+    pub(super) debug: Option<(Vec<SourceFile>, Vec<SourceLine>)>,
     /// Address of the first instruction in the code object, which listings show; 0 for programs without a
     /// code object.
     pub base: u64,
@@ -57,8 +58,10 @@ pub struct Program {
     syntax: Syntax,
     /// Ends with [`Op::END`], so that the interpreter loop needs no bounds check.
     pub(super) lowered: Lowered,
-    /// Index of the operation at each dword of the code; `u32::MAX` inside an instruction.
-    by_dword: Vec<u32>,
+    /// The program's own code.
+    pub(super) own: Code,
+    /// Code of other code objects.
+    pub(super) linked: Vec<Linked>,
     /// Semantics that replace the compiled ones.
     overrides: Option<Arc<Overrides>>,
 }
@@ -80,20 +83,26 @@ impl Program {
     /// reached: padding and data between functions are legal.
     pub fn from_words(arch: Arch, words: &[u32]) -> Result<Program, TooLarge> {
         let mut p = Program::empty(arch);
+        p.decode(words)?;
+        p.finish()
+    }
+
+    /// Appends machine code.
+    pub(super) fn decode(&mut self, words: &[u32]) -> Result<(), TooLarge> {
         let mut at = 0;
         while at < words.len() {
-            match decode(arch, &words[at..]) {
+            match decode(self.arch, &words[at..]) {
                 Ok(inst) => {
                     at += inst.size as usize / 4;
-                    p.push(inst, 0)?;
+                    self.push(inst, 0)?;
                 }
                 Err(_) => {
-                    p.insert(Op::hole(), 1)?;
+                    self.insert(Op::hole(), 1)?;
                     at += 1;
                 }
             }
         }
-        p.finish()
+        Ok(())
     }
 
     /// As [`Program::from_words`], from bytes in memory order; an incomplete last word is ignored.
@@ -112,7 +121,8 @@ impl Program {
             wave_size: 32,
             syntax: mnemonic,
             lowered: Lowered::default(),
-            by_dword: Vec::new(),
+            own: Code::default(),
+            linked: Vec::new(),
             overrides: None,
         }
     }
@@ -124,8 +134,8 @@ impl Program {
         let first = self.lowered.ops.len() as u32;
         let lowered = self.lowered.push(self.arch, &inst, pc as u32, self.insts.len() as u32);
         lowered.map_err(|limit| self.too_large(limit, line))?;
-        self.by_dword.push(first);
-        self.by_dword.resize(self.by_dword.len() + dwords - 1, u32::MAX);
+        self.own.by_dword.push(first);
+        self.own.by_dword.resize(self.own.by_dword.len() + dwords - 1, u32::MAX);
         self.pcs.push(pc);
         self.lines.push(line);
         self.insts.push(inst);
@@ -133,16 +143,16 @@ impl Program {
     }
 
     /// Appends an operation that is not an instruction.
-    fn insert(&mut self, op: Op, dwords: usize) -> Result<(), TooLarge> {
+    pub(super) fn insert(&mut self, op: Op, dwords: usize) -> Result<(), TooLarge> {
         let pc = self.end() as u32;
         self.check_code_size(dwords, 0)?;
         let at = self.lowered.insert(Op { pc, number: self.insts.len() as u32, ..op });
         let at = at.map_err(|limit| self.too_large(limit, 0))?;
-        self.by_dword.resize(self.by_dword.len() + dwords, at);
+        self.own.by_dword.resize(self.own.by_dword.len() + dwords, at);
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Program, TooLarge> {
+    pub(super) fn finish(mut self) -> Result<Program, TooLarge> {
         self.insert(Op::end(), 0)?;
         let Lowered { ops, pools, .. } = &self.lowered;
         debug_assert_eq!(validate::program(ops, pools.consts.len(), &pools.exts), Ok(()));
@@ -166,10 +176,10 @@ impl Program {
     /// Returns the program with `with` in the place of one instruction, given by its index. All others stay where they
     /// are.
     ///
-    /// Returns `None` if the sizes differ, or a limit is exceeded.
+    /// Returns `None` if the sizes differ, if a limit is exceeded, or if the program has code of other code objects.
     pub fn with_replaced(&self, index: usize, with: &[Inst]) -> Option<Program> {
         let size = |list: &[Inst]| list.iter().map(|inst| u64::from(inst.size)).sum::<u64>();
-        if size(with) != size(&[*self.insts.get(index)?]) {
+        if size(with) != size(&[*self.insts.get(index)?]) || !self.linked.is_empty() {
             return None;
         }
         let (base, wave_size, syntax) = (self.base, self.wave_size, self.syntax);
@@ -223,7 +233,7 @@ impl Program {
             if self.replaced_semantics(pc).is_none() {
                 continue;
             }
-            let op = self.by_dword[(pc / 4) as usize] as usize;
+            let Some(op) = self.index_at(pc) else { continue };
             // The evaluator runs the instruction as a whole: its first operation stands for all of them.
             self.lowered.ops[op].code = Op::UNKNOWN;
             self.lowered.ops[op].flags &= !Op::MORE;
@@ -263,6 +273,11 @@ impl Program {
         own.or_else(|| isa::facts(self.arch, entry, wave_size))
     }
 
+    /// Returns whether any instruction jumps to an address in registers.
+    pub fn jumps_to_registers(&self) -> bool {
+        self.insts.iter().any(|inst| inst.instruction(self.arch.table()).flags().indirect_branch)
+    }
+
     /// Returns whether any instruction accesses one of these address spaces.
     pub fn accesses(&self, spaces: &[Space]) -> bool {
         let facts = |inst: &Inst| self.facts(inst.entry, self.wave_size);
@@ -275,19 +290,25 @@ impl Program {
         &self.lowered
     }
 
-    /// Byte offset after the last instruction.
+    /// Byte offset after the last instruction of the program's own code.
     pub fn end(&self) -> u64 {
-        self.by_dword.len() as u64 * 4
+        self.own.end()
+    }
+
+    /// Returns the operation at a byte offset of the program's own code.
+    #[inline(always)]
+    pub fn op_at(&self, pc: u64) -> Option<&Op> {
+        self.lowered.ops.get(self.own.index(pc)?)
     }
 
     /// Returns the operation at a byte offset.
-    #[inline(always)]
-    pub fn op_at(&self, pc: u64) -> Option<&Op> {
-        if !pc.is_multiple_of(4) {
-            return None;
-        }
-        // Inside an instruction, the index is out of bounds.
-        self.lowered.ops.get(*self.by_dword.get((pc / 4) as usize)? as usize)
+    pub fn any_op_at(&self, pc: u64) -> Option<&Op> {
+        self.lowered.ops.get(self.index_at(pc)?)
+    }
+
+    /// Returns the index of the operation at a byte offset; out of bounds inside an instruction.
+    fn index_at(&self, pc: u64) -> Option<usize> {
+        self.own.index(pc).or_else(|| self.linked.iter().find_map(|linked| linked.code.index(pc)))
     }
 
     /// Returns the index of an operation of this program; for another program's operation, an arbitrary
@@ -382,10 +403,14 @@ impl Program {
     /// Converts a byte offset to an address as listings show it: in the machine's own unit, relative to the
     /// code object.
     pub fn address(&self, pc: u64) -> u64 {
-        self.arch.machine_pc(self.base.wrapping_add(pc))
+        let (base, offset) = match self.linked_at(pc) {
+            Some(linked) => (linked.base, pc - linked.code.start),
+            None => (self.base, pc),
+        };
+        self.arch.machine_pc(base.wrapping_add(offset))
     }
 
-    /// Converts an address in listings to a byte offset.
+    /// Converts an address in listings to a byte offset of the program's own code.
     pub fn pc_at(&self, address: u64) -> u64 {
         self.arch.byte_pc(address).wrapping_sub(self.base)
     }

@@ -414,7 +414,7 @@ fn calls_of(program: &Program, index: usize, wave: &mut Wave) -> Option<Vec<(Con
     let pools = program.lowered().pools();
     let mut cx = Cx::new(&HANDLERS, Avx2::detect(), program.arch, wave, &mut context, pools, 0);
     cx.watch = Some(&mut watch);
-    cx.op = program.op_at(program.pcs[index])?;
+    cx.op = program.any_op_at(program.pcs[index])?;
     let event = execute(&mut cx, program, index, None).1;
     event.is_none().then_some(logs.calls)
 }

@@ -511,7 +511,7 @@ fn run(index: usize, shadow: &mut Wave, machine: &mut Machine<'_>, watched: bool
     let mut cx = Cx::new(&HANDLERS, Avx2::detect(), program.arch, shadow, &mut context, pools, 0);
     cx.watch = watched;
     // An instruction that has been issued has an operation.
-    let Some(op) = program.op_at(program.pcs[index]) else { return Ok(()) };
+    let Some(op) = program.any_op_at(program.pcs[index]) else { return Ok(()) };
     cx.op = op;
     match execute(&mut cx, program, index, None).1 {
         None => Ok(()),

@@ -101,9 +101,9 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
                 self.perform_due()?;
             }
             let pc = self.group.slots[self.wave].wave.pc;
-            let index = self.group.program.op_at(pc).map(|op| op.number as usize);
+            let index = self.group.program.any_op_at(pc).map(|op| op.number as usize);
             let index = index.filter(|index| !self.group.model.is_plain(*index));
-            // `op_at` maps a hole to the instruction after it.
+            // `any_op_at` maps a hole to the instruction after it.
             match index.filter(|index| self.group.program.pcs[*index] == pc) {
                 None => self.run_plain()?,
                 Some(index) if self.stops_before(index) => return Ok(()),
@@ -317,7 +317,9 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
             cancel: group.cancel,
         };
         let wave = &mut group.slots[self.wave].wave;
-        let Some(op) = program.op_at(wave.pc) else { return Err(fault_without_handler(&END, None).into()) };
+        let Some(op) = program.any_op_at(wave.pc) else {
+            return Err(fault_without_handler(&END, None).into());
+        };
         let pools = program.lowered().pools();
         let mut cx = Cx::new(&HANDLERS, Avx2::detect(), program.arch, wave, &mut context, pools, 0);
         cx.op = op;
@@ -343,10 +345,10 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
                     first = false;
                     *executed += 1;
                     cx.instructions += 1;
-                    match program.op_at(cx.jump) {
+                    program.jump(cx.wave, cx.jump);
+                    match program.any_op_at(cx.wave.pc) {
                         Some(target) => cx.op = target,
                         None => {
-                            cx.wave.pc = cx.jump;
                             break fault_without_handler(&END, None);
                         }
                     }
@@ -360,7 +362,10 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
                     *executed += 1;
                     let (next, event) = execute(&mut cx, program, index, Some(flow));
                     let faulted = matches!(event, Some(Event::Fault(_)));
-                    cx.wave.pc = if faulted { pc } else { next };
+                    match faulted {
+                        true => cx.wave.pc = pc,
+                        false => program.jump(cx.wave, next),
+                    }
                     match event {
                         Some(event) => break event,
                         None => return Ok(()),
@@ -408,7 +413,7 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
             if accepted.is_none() && *executed >= limit {
                 return Ok(());
             }
-            let Some(op) = program.op_at(pc) else { break fault_without_handler(&END, None) };
+            let Some(op) = program.any_op_at(pc) else { break fault_without_handler(&END, None) };
             cx.op = op;
             let index = op.number as usize;
             if program.pcs.get(index) != Some(&pc) {
@@ -435,7 +440,10 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
             *executed += 1;
             cx.instructions += 1;
             let (next, event) = execute(&mut cx, program, index, None);
-            cx.wave.pc = if matches!(event, Some(Event::Fault(_))) { pc } else { next };
+            match event {
+                Some(Event::Fault(_)) => cx.wave.pc = pc,
+                _ => program.jump(cx.wave, next),
+            }
             let jumped = next != pc + program.insts[index].size as u64;
             let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
             observer.after(&step, &crate::observe::done(&cx.watch, event.as_ref(), jumped));
