@@ -13,14 +13,14 @@ use wavesim_runtime::HostMemory;
 const PITCH: usize = 256;
 
 /// `hipMemoryType` of HIP 6.
-const UNREGISTERED: c_int = 0;
-const HOST: c_int = 1;
-const DEVICE: c_int = 2;
-const MANAGED: c_int = 3;
+pub const UNREGISTERED: c_int = 0;
+pub const HOST: c_int = 1;
+pub const DEVICE: c_int = 2;
+pub const MANAGED: c_int = 3;
 
 /// Kind of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AllocationKind {
+pub enum AllocationKind {
     Device,
     Host(c_uint),
     Managed,
@@ -39,7 +39,7 @@ pub struct AllocationInfo {
     pub len: u64,
     /// Ordinal of the device that it belongs to.
     pub device: usize,
-    kind: AllocationKind,
+    pub kind: AllocationKind,
 }
 
 impl Gpu {
@@ -380,39 +380,6 @@ pub unsafe extern "C" fn hipMemPtrGetInfo(address: u64, len: Out<usize>) -> c_in
     call("hipMemPtrGetInfo", || match gpu()?.find_allocation(address) {
         Some(known) => len.put(known.len as usize),
         None => Err(Status::INVALID_VALUE.into()),
-    })
-}
-
-/// `hipPointerAttribute_t`.
-#[repr(C)]
-pub struct PointerAttributes {
-    memory: c_int,
-    device: c_int,
-    device_pointer: u64,
-    host_pointer: u64,
-    managed: c_int,
-    flags: c_uint,
-}
-
-/// `hipPointerGetAttributes`.
-pub unsafe extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttributes>, address: u64) -> c_int {
-    call("hipPointerGetAttributes", || {
-        let found = gpu()?.find_allocation(address);
-        let kind = found.as_ref().map(|known| known.kind);
-        let (memory, host) = match kind {
-            None => (UNREGISTERED, 0),
-            Some(AllocationKind::Device) => (DEVICE, 0),
-            Some(AllocationKind::Managed) => (MANAGED, address),
-            Some(AllocationKind::Host(_) | AllocationKind::Registered) => (HOST, address),
-        };
-        attributes.put(PointerAttributes {
-            memory,
-            device: found.map_or(-2, |known| known.device as c_int),
-            device_pointer: if kind.is_some() { address } else { 0 },
-            host_pointer: host,
-            managed: (kind == Some(AllocationKind::Managed)).into(),
-            flags: if let Some(AllocationKind::Host(flags)) = kind { flags } else { 0 },
-        })
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::ffi::{HostFunction, Memory};
 use crate::gpu::Gpu;
 use crate::status::{Failure, Outcome, Status, report};
+pub use crate::stream_value::ValueOp;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 pub use wavesim_runtime::pitched::{Copy, Pitched};
@@ -23,6 +24,8 @@ pub enum Op {
     Callback(Callback),
     /// A sequence of operations.
     Batch(Arc<Vec<Work>>),
+    /// A write of a value to memory, or a wait for one.
+    Value(ValueOp),
     /// No operation. Only orders other work.
     Nothing,
 }
@@ -198,6 +201,8 @@ impl Op {
                 callback::run(|| unsafe { function(*stream, 0, *argument) });
             }
             Op::Batch(parts) => parts.iter().for_each(|work| work.run(gpu)),
+            // SAFETY: the caller guarantees that the memory is valid.
+            Op::Value(value) => unsafe { value.run(gpu) },
             Op::Nothing => {}
         }
     }

@@ -9,6 +9,7 @@
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The error for an unexpected null pointer. Each API converts it to a status of its own, the `E` of the
 /// types here.
@@ -243,6 +244,24 @@ impl Memory {
     /// Returns a null pointer.
     pub fn null() -> Memory {
         Memory(std::ptr::null_mut())
+    }
+
+    /// Returns the 4 bytes at the address for atomic accesses.
+    ///
+    /// # Safety
+    /// They are memory of the program or of the device for `'a`, and the address is a multiple of 4.
+    pub unsafe fn atomic_u32<'a>(self) -> &'a AtomicU32 {
+        // SAFETY: the caller guarantees it.
+        unsafe { AtomicU32::from_ptr(self.0.cast()) }
+    }
+
+    /// Returns the 8 bytes at the address for atomic accesses.
+    ///
+    /// # Safety
+    /// They are memory of the program or of the device for `'a`, and the address is a multiple of 8.
+    pub unsafe fn atomic_u64<'a>(self) -> &'a AtomicU64 {
+        // SAFETY: the caller guarantees it.
+        unsafe { AtomicU64::from_ptr(self.0.cast()) }
     }
 
     /// Copies `len` bytes from `from`; the ranges may overlap. Kernels on other streams may access the memory

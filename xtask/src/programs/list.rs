@@ -202,6 +202,8 @@ pub const PROGRAMS: &[Program] = &[
             "librocsolver0",
             "python3",
         ],
+        // Headers that CuPy's kernels include.
+        alone: &["librocthrust-dev", "librocprim-dev", "libhipcub-dev"],
         python: &["cupy-rocm-7-0==14.2.0", "pytest"],
         compiles: true,
         source: Some(("cupy", "tests")),

@@ -1,8 +1,10 @@
 //! Graphs of operations. A graph is recorded by capturing streams, or built node by node. Instantiation sorts
 //! the nodes topologically.
 
+mod change;
 mod node;
 
+pub use change::*;
 pub use node::*;
 
 use crate::ffi::{Memory, Out};
@@ -151,10 +153,23 @@ impl Graphs {
     }
 
     fn edit<T>(&self, node: Handle, body: impl FnOnce(&mut Node) -> T) -> Outcome<T> {
-        let graph = self.graph(*self.nodes.get(&node).ok_or(Status::INVALID_VALUE)?)?;
+        let graph = self.graph_of(node)?;
         let mut graph = lock(&graph);
         let found = graph.nodes.iter_mut().find(|n| n.handle == node).ok_or(Status::INVALID_VALUE)?;
         Ok(body(found))
+    }
+
+    /// Replaces the work of a node of an instantiated graph.
+    fn edit_executable(&mut self, executable: Handle, node: Handle, work: Work) -> Outcome {
+        let found = self.executables.get_mut(&executable).ok_or(Status::INVALID_VALUE)?;
+        let node = found.order.iter_mut().find(|n| n.handle == node).ok_or(Status::INVALID_VALUE)?;
+        node.work = work;
+        Ok(())
+    }
+
+    /// Returns the graph that contains a node.
+    fn graph_of(&self, node: Handle) -> Outcome<Arc<Mutex<Graph>>> {
+        self.graph(*self.nodes.get(&node).ok_or(Status::INVALID_VALUE)?)
     }
 }
 

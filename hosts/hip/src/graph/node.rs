@@ -5,7 +5,7 @@ use crate::ffi::{Array, HostFunction, In, Memory, Out};
 use crate::gpu::{gpu, lock};
 use crate::launch::{Arguments, Dim3, LaunchParameters};
 use crate::op::{Copy, Fill, Op, Pitched, Work};
-use crate::status::{Outcome, Status, call};
+use crate::status::{Outcome, call};
 use crate::stream::{Handle, new_handle};
 use std::ffi::{c_int, c_uint};
 
@@ -16,6 +16,7 @@ const MEMSET: c_int = 2;
 const HOST: c_int = 3;
 const GRAPH: c_int = 4;
 const EMPTY: c_int = 5;
+const BATCH_MEM_OP: c_int = 15;
 
 /// Adds a node to a graph.
 fn add(node: &Out<Handle>, graph: Handle, after: Array<Handle>, work: Work) -> Outcome {
@@ -66,12 +67,7 @@ pub unsafe extern "C" fn hipGraphExecKernelNodeSetParams(
     call("hipGraphExecKernelNodeSetParams", || {
         // SAFETY: the caller of the API passes the arguments of the kernel.
         let work = unsafe { parameters.get()?.work()? };
-        with(|graphs| {
-            let found = graphs.executables.get_mut(&executable).ok_or(Status::INVALID_VALUE)?;
-            let node = found.order.iter_mut().find(|n| n.handle == node).ok_or(Status::INVALID_VALUE)?;
-            node.work = work;
-            Ok(())
-        })
+        with(|graphs| graphs.edit_executable(executable, node, work))
     })
 }
 
@@ -114,11 +110,20 @@ pub unsafe extern "C" fn hipGraphAddMemcpyNode1D(
     // SAFETY: the caller of the API passes an array of this length.
     let after = unsafe { after.array(count) };
     call("hipGraphAddMemcpyNode1D", || {
-        let copy = Copy::linear(to, from, len);
-        crate::copy::check(gpu()?, &copy, kind)?;
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
-        add(&node, graph, after, unsafe { Work::new(Op::Copy(copy)) })
+        add(&node, graph, after, unsafe { copy_work(to, from, len, kind)? })
     })
+}
+
+/// Returns a copy of `len` bytes.
+///
+/// # Safety
+/// The memory is valid whenever the copy runs.
+pub(super) unsafe fn copy_work(to: Memory, from: Memory, len: usize, kind: c_int) -> Outcome<Work> {
+    let copy = Copy::linear(to, from, len);
+    crate::copy::check(gpu()?, &copy, kind)?;
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { Work::new(Op::Copy(copy)) })
 }
 
 /// `hipMemsetParams`.
@@ -133,6 +138,26 @@ pub struct FillNode {
     width: usize,
 }
 
+impl FillNode {
+    /// Returns the fill.
+    ///
+    /// # Safety
+    /// The memory is valid whenever the fill runs.
+    pub(super) unsafe fn work(self) -> Outcome<Work> {
+        let fill = Fill {
+            to: Pitched::rows(self.to, self.pitch),
+            value: self.value,
+            size: self.size as usize,
+            width: self.width,
+            height: self.height,
+            depth: 1,
+        };
+        crate::copy::check_fill(gpu()?, &fill)?;
+        // SAFETY: the caller guarantees it.
+        Ok(unsafe { Work::new(Op::Fill(fill)) })
+    }
+}
+
 /// `hipGraphAddMemsetNode`.
 pub unsafe extern "C" fn hipGraphAddMemsetNode(
     node: Out<Handle>,
@@ -144,18 +169,8 @@ pub unsafe extern "C" fn hipGraphAddMemsetNode(
     // SAFETY: the caller of the API passes an array of this length.
     let after = unsafe { after.array(count) };
     call("hipGraphAddMemsetNode", || {
-        let given = parameters.get()?;
-        let fill = Fill {
-            to: Pitched::rows(given.to, given.pitch),
-            value: given.value,
-            size: given.size as usize,
-            width: given.width,
-            height: given.height,
-            depth: 1,
-        };
-        crate::copy::check_fill(gpu()?, &fill)?;
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
-        add(&node, graph, after, unsafe { Work::new(Op::Fill(fill)) })
+        add(&node, graph, after, unsafe { parameters.get()?.work()? })
     })
 }
 
@@ -268,6 +283,7 @@ pub unsafe extern "C" fn hipGraphNodeGetType(node: Handle, kind: Out<c_int>) -> 
                 Op::Fill(_) => MEMSET,
                 Op::Host(_) | Op::Callback(_) => HOST,
                 Op::Batch(_) => GRAPH,
+                Op::Value(_) => BATCH_MEM_OP,
                 Op::Nothing => EMPTY,
             })
         })?)

@@ -8,6 +8,7 @@ mod process;
 mod profiling;
 mod rtc;
 mod status;
+mod values;
 
 use amdhip64 as _;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};

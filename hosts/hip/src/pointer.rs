@@ -1,0 +1,109 @@
+//! What is known of addresses: the kind of memory, its device, its range.
+
+use crate::ffi::{In, Memory, Out};
+use crate::gpu::gpu;
+use crate::memory::{AllocationKind, DEVICE, HOST, MANAGED, UNREGISTERED};
+use crate::status::{Outcome, Status, call};
+use std::ffi::{c_int, c_uint};
+
+/// `hipPointerAttribute_t`.
+#[repr(C)]
+pub struct PointerAttributes {
+    memory: c_int,
+    device: c_int,
+    device_pointer: u64,
+    host_pointer: u64,
+    managed: c_int,
+    flags: c_uint,
+}
+
+/// `hipPointerGetAttributes`.
+pub unsafe extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttributes>, address: u64) -> c_int {
+    call("hipPointerGetAttributes", || {
+        let found = gpu()?.find_allocation(address);
+        let kind = found.as_ref().map(|known| known.kind);
+        let memory = kind.map_or(UNREGISTERED, memory_type);
+        let host = if matches!(memory, HOST | MANAGED) { address } else { 0 };
+        attributes.put(PointerAttributes {
+            memory,
+            device: found.map_or(-2, |known| known.device as c_int),
+            device_pointer: if kind.is_some() { address } else { 0 },
+            host_pointer: host,
+            managed: (kind == Some(AllocationKind::Managed)).into(),
+            flags: if let Some(AllocationKind::Host(flags)) = kind { flags } else { 0 },
+        })
+    })
+}
+
+/// `hipPointer_attribute` values.
+mod attribute {
+    pub const MEMORY_TYPE: i32 = 2;
+    pub const DEVICE_POINTER: i32 = 3;
+    pub const HOST_POINTER: i32 = 4;
+    pub const BUFFER_ID: i32 = 7;
+    pub const IS_MANAGED: i32 = 8;
+    pub const DEVICE_ORDINAL: i32 = 9;
+    pub const RANGE_START: i32 = 11;
+    pub const RANGE_SIZE: i32 = 12;
+    pub const MAPPED: i32 = 13;
+}
+
+/// Stores an attribute of an address at `data`, in the attribute's size.
+fn put_attribute(data: usize, attribute: c_int, address: u64) -> Outcome {
+    let known = gpu()?.find_allocation(address).ok_or(Status::INVALID_VALUE)?;
+    let is_managed = known.kind == AllocationKind::Managed;
+    let of_host = known.kind != AllocationKind::Device;
+    let bytes: &[u8] = match attribute {
+        attribute::MEMORY_TYPE => &memory_type(known.kind).to_le_bytes(),
+        attribute::DEVICE_POINTER => &address.to_le_bytes(),
+        attribute::HOST_POINTER if of_host => &address.to_le_bytes(),
+        // Allocations are told apart by their addresses.
+        attribute::BUFFER_ID | attribute::RANGE_START => &known.address.to_le_bytes(),
+        attribute::RANGE_SIZE => &known.len.to_le_bytes(),
+        attribute::IS_MANAGED => &[is_managed.into()],
+        attribute::DEVICE_ORDINAL => &(known.device as c_int).to_le_bytes(),
+        attribute::MAPPED => &[1],
+        attribute::HOST_POINTER => return Err(Status::INVALID_VALUE.into()),
+        _ => return Err(Status::NOT_SUPPORTED.because(format!("attribute {attribute} of a pointer"))),
+    };
+    if data == 0 {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    // SAFETY: the caller of the API passes memory of the attribute's size.
+    unsafe { Memory::at(data as u64).write(bytes) };
+    Ok(())
+}
+
+fn memory_type(kind: AllocationKind) -> c_int {
+    match kind {
+        AllocationKind::Device => DEVICE,
+        AllocationKind::Managed => MANAGED,
+        AllocationKind::Host(_) | AllocationKind::Registered => HOST,
+    }
+}
+
+/// `hipPointerGetAttribute`.
+pub unsafe extern "C" fn hipPointerGetAttribute(data: usize, attribute: c_int, address: u64) -> c_int {
+    call("hipPointerGetAttribute", || put_attribute(data, attribute, address))
+}
+
+/// `hipDrvPointerGetAttributes`. Of an address that is not known, nothing is stored.
+pub unsafe extern "C" fn hipDrvPointerGetAttributes(
+    count: c_uint,
+    attributes: In<c_int>,
+    data: In<usize>,
+    address: u64,
+) -> c_int {
+    call("hipDrvPointerGetAttributes", || {
+        // SAFETY: the caller of the API passes arrays of this length.
+        let (attributes, data) = unsafe { (attributes.list(count as usize)?, data.list(count as usize)?) };
+        if gpu()?.find_allocation(address).is_none() {
+            return Ok(());
+        }
+        attributes.into_iter().zip(data).try_for_each(|(attribute, data)| match attribute {
+            // Memory of the device has no address for the host.
+            attribute::HOST_POINTER => put_attribute(data, attribute, address).or(Ok(())),
+            _ => put_attribute(data, attribute, address),
+        })
+    })
+}

@@ -1,0 +1,171 @@
+//! Operations of streams on single values in memory: writes, and waits for a value.
+
+use crate::ffi::Memory;
+use crate::gpu::{Gpu, gpu};
+use crate::op::{Op, Work};
+use crate::status::{Outcome, Status, call};
+use crate::stream::Handle;
+use std::ffi::{c_int, c_uint};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The time between two looks at a value that a stream waits for.
+const POLL: Duration = Duration::from_micros(50);
+
+/// An access to a value of 4 or 8 bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct ValueOp {
+    at: Memory,
+    /// Whether it has 8 bytes.
+    is_long: bool,
+    /// The value to write or to compare with.
+    value: u64,
+    /// The condition to wait for, and the bits of the value that count; `None` for a write.
+    condition: Option<(Condition, u64)>,
+}
+
+/// `hipStreamWaitValueGte` and others.
+#[derive(Debug, Clone, Copy)]
+enum Condition {
+    GreaterOrEqual,
+    Equal,
+    And,
+    Nor,
+}
+
+impl Condition {
+    fn from_flags(flags: c_uint) -> Outcome<Condition> {
+        Ok(match flags {
+            0 => Condition::GreaterOrEqual,
+            1 => Condition::Equal,
+            2 => Condition::And,
+            3 => Condition::Nor,
+            _ => return Err(Status::INVALID_VALUE.into()),
+        })
+    }
+
+    /// Returns whether a value in memory fulfils the condition. `all` has all bits of the value's size.
+    fn holds(self, found: u64, value: u64, all: u64) -> bool {
+        match self {
+            Condition::GreaterOrEqual => found >= value,
+            Condition::Equal => found == value,
+            Condition::And => found & value != 0,
+            Condition::Nor => !(found | value) & all != 0,
+        }
+    }
+}
+
+impl ValueOp {
+    /// Performs the operation. A wait ends early if the device has failed.
+    ///
+    /// # Safety
+    /// The memory is valid.
+    pub unsafe fn run(&self, gpu: &Gpu) {
+        let Some((condition, mask)) = self.condition else {
+            // SAFETY: the caller guarantees the memory, and `enqueue` the alignment.
+            unsafe {
+                match self.is_long {
+                    true => self.at.atomic_u64().store(self.value, Ordering::SeqCst),
+                    false => self.at.atomic_u32().store(self.value as u32, Ordering::SeqCst),
+                }
+            }
+            gpu.device.record_write(self.at.address(), if self.is_long { 8 } else { 4 });
+            return;
+        };
+        let all = if self.is_long { u64::MAX } else { u32::MAX as u64 };
+        loop {
+            // SAFETY: as above.
+            let found = unsafe {
+                match self.is_long {
+                    true => self.at.atomic_u64().load(Ordering::SeqCst),
+                    false => self.at.atomic_u32().load(Ordering::SeqCst) as u64,
+                }
+            };
+            if condition.holds(found & mask & all, self.value & all, all) || gpu.check().is_err() {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn enqueue(self, stream: Handle) -> Outcome {
+        let gpu = gpu()?;
+        let bytes = if self.is_long { 8 } else { 4 };
+        let known = gpu.find_allocation(self.at.address());
+        let inside = known.is_some_and(|known| self.at.address() + bytes <= known.address + known.len);
+        if !inside || !self.at.address().is_multiple_of(bytes) {
+            return Err(
+                Status::INVALID_VALUE.because("the value is not in memory of the device or registered")
+            );
+        }
+        let stream = gpu.streams.find(stream)?;
+        // SAFETY: the caller of the API keeps the memory valid until the stream has accessed it.
+        gpu.enqueue(&stream, unsafe { Work::new(Op::Value(self)) })
+    }
+}
+
+/// `hipStreamWriteValue32`.
+pub unsafe extern "C" fn hipStreamWriteValue32(
+    stream: Handle,
+    at: Memory,
+    value: u32,
+    _flags: c_uint,
+) -> c_int {
+    call("hipStreamWriteValue32", || {
+        ValueOp { at, is_long: false, value: value.into(), condition: None }.enqueue(stream)
+    })
+}
+
+/// `hipStreamWriteValue64`.
+pub unsafe extern "C" fn hipStreamWriteValue64(
+    stream: Handle,
+    at: Memory,
+    value: u64,
+    _flags: c_uint,
+) -> c_int {
+    call("hipStreamWriteValue64", || ValueOp { at, is_long: true, value, condition: None }.enqueue(stream))
+}
+
+/// `hipStreamWaitValue32`.
+pub unsafe extern "C" fn hipStreamWaitValue32(
+    stream: Handle,
+    at: Memory,
+    value: u32,
+    flags: c_uint,
+    mask: u32,
+) -> c_int {
+    call("hipStreamWaitValue32", || {
+        let condition = Some((Condition::from_flags(flags)?, mask.into()));
+        ValueOp { at, is_long: false, value: value.into(), condition }.enqueue(stream)
+    })
+}
+
+/// `hipStreamWaitValue64`.
+pub unsafe extern "C" fn hipStreamWaitValue64(
+    stream: Handle,
+    at: Memory,
+    value: u64,
+    flags: c_uint,
+    mask: u64,
+) -> c_int {
+    call("hipStreamWaitValue64", || {
+        let condition = Some((Condition::from_flags(flags)?, mask));
+        ValueOp { at, is_long: true, value, condition }.enqueue(stream)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_those_of_the_api() {
+        let holds =
+            |flags, found, value| Condition::from_flags(flags).unwrap().holds(found, value, 0xffff_ffff);
+        assert!(holds(0, 5, 5) && holds(0, 6, 5) && !holds(0, 4, 5));
+        assert!(holds(1, 5, 5) && !holds(1, 6, 5));
+        assert!(holds(2, 6, 4) && !holds(2, 3, 4));
+        assert!(holds(3, 6, 4) && !holds(3, 0xffff_fff0, 0xf));
+        assert!(Condition::from_flags(4).is_err());
+    }
+}

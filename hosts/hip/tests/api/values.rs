@@ -1,0 +1,152 @@
+//! Values in memory that streams write and wait for, attributes of pointers, changes of graphs.
+
+use super::{Handle, INVALID_VALUE, SUCCESS, created};
+use super::{
+    hipFree, hipGraphAddEmptyNode, hipGraphCreate, hipGraphInstantiate, hipGraphLaunch, hipMalloc,
+    hipStreamCreate, hipStreamDestroy, hipStreamSynchronize,
+};
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::ptr::{null, null_mut};
+
+unsafe extern "C" {
+    fn hipDrvPointerGetAttributes(
+        count: c_uint,
+        attributes: *const c_int,
+        data: *const *mut c_void,
+        pointer: Handle,
+    ) -> c_int;
+    fn hipGraphAddMemsetNode(
+        node: &mut Handle,
+        graph: Handle,
+        after: *const Handle,
+        count: usize,
+        fill: &Fill,
+    ) -> c_int;
+    fn hipGraphDebugDotPrint(graph: Handle, path: *const c_char, flags: c_uint) -> c_int;
+    fn hipGraphDestroyNode(node: Handle) -> c_int;
+    fn hipGraphExecMemsetNodeSetParams(executable: Handle, node: Handle, fill: &Fill) -> c_int;
+    fn hipGraphGetEdges(graph: Handle, from: *mut Handle, to: *mut Handle, count: &mut usize) -> c_int;
+    fn hipGraphNodeGetDependencies(node: Handle, nodes: *mut Handle, count: &mut usize) -> c_int;
+    fn hipGraphNodeGetDependentNodes(node: Handle, nodes: *mut Handle, count: &mut usize) -> c_int;
+    fn hipGraphRemoveDependencies(graph: Handle, from: &Handle, to: &Handle, count: usize) -> c_int;
+    fn hipPointerGetAttribute(data: *mut c_void, attribute: c_int, pointer: Handle) -> c_int;
+    safe fn hipStreamQuery(stream: Handle) -> c_int;
+    fn hipStreamWaitValue32(stream: Handle, at: Handle, value: u32, flags: c_uint, mask: u32) -> c_int;
+    fn hipStreamWriteValue32(stream: Handle, at: Handle, value: u32, flags: c_uint) -> c_int;
+    fn hipStreamWriteValue64(stream: Handle, at: Handle, value: u64, flags: c_uint) -> c_int;
+}
+
+/// `hipMemsetParams`.
+#[repr(C)]
+struct Fill {
+    to: Handle,
+    size: c_uint,
+    height: usize,
+    pitch: usize,
+    value: c_uint,
+    width: usize,
+}
+
+/// A stream waits until another one has written a value.
+#[test]
+fn streams_wait_for_values() {
+    // SAFETY: all addresses are of the allocation, but those that are refused.
+    unsafe {
+        let memory = created(|out| hipMalloc(out, 64));
+        let (first, second) = (created(|out| hipStreamCreate(out)), created(|out| hipStreamCreate(out)));
+        // The low byte of the first value decides; the write after the wait comes after it.
+        assert_eq!(hipStreamWaitValue32(first, memory, 7, 0, 0xff), SUCCESS);
+        assert_eq!(hipStreamWriteValue64(first, memory.wrapping_byte_add(8), 1 << 40, 0), SUCCESS);
+        assert_eq!(hipStreamWriteValue32(second, memory, 0x1006, 0), SUCCESS);
+        assert_eq!(hipStreamSynchronize(second), SUCCESS);
+        assert_eq!(hipStreamQuery(first), 600);
+        assert_eq!(*memory.cast::<u64>().add(1), 0);
+        assert_eq!(hipStreamWriteValue32(second, memory, 0x2008, 0), SUCCESS);
+        assert_eq!(hipStreamSynchronize(first), SUCCESS);
+        assert_eq!((*memory.cast::<u32>(), *memory.cast::<u64>().add(1)), (0x2008, 1 << 40));
+        assert_eq!(hipStreamWriteValue32(first, memory.wrapping_byte_add(2), 0, 0), INVALID_VALUE);
+        assert_eq!(hipStreamWriteValue64(first, memory.wrapping_byte_add(64), 0, 0), INVALID_VALUE);
+        assert_eq!(hipStreamWaitValue32(first, memory, 0, 4, 1), INVALID_VALUE);
+        for stream in [first, second] {
+            assert_eq!(hipStreamDestroy(stream), SUCCESS);
+        }
+        assert_eq!(hipFree(memory), SUCCESS);
+    }
+}
+
+#[test]
+fn pointers_have_attributes() {
+    // SAFETY: all results have the size of their attribute.
+    unsafe {
+        let memory = created(|out| hipMalloc(out, 100));
+        let inside = memory.wrapping_byte_add(40);
+        let (mut start, mut size, mut kind, mut ordinal, mut managed) = (0usize, 0usize, 0u32, -1i32, 2u8);
+        let get = |attribute, data: *mut c_void| hipPointerGetAttribute(data, attribute, inside);
+        assert_eq!(get(11, (&raw mut start).cast()), SUCCESS);
+        assert_eq!(get(12, (&raw mut size).cast()), SUCCESS);
+        assert_eq!((start, size), (memory as usize, 100));
+        assert_eq!(get(4, (&raw mut start).cast()), INVALID_VALUE);
+        assert_eq!(get(3, null_mut()), INVALID_VALUE);
+        assert_eq!(get(1, (&raw mut start).cast()), 801);
+        let data = [(&raw mut kind).cast(), (&raw mut ordinal).cast(), (&raw mut managed).cast()];
+        assert_eq!(hipDrvPointerGetAttributes(3, [2, 9, 8].as_ptr(), data.as_ptr(), inside), SUCCESS);
+        assert_eq!((kind, ordinal, managed), (2, 0, 0));
+        let mut local = 0u32;
+        let host = (&raw mut local).cast();
+        assert_eq!(hipPointerGetAttribute((&raw mut kind).cast(), 2, host), INVALID_VALUE);
+        assert_eq!(hipDrvPointerGetAttributes(3, [2, 9, 8].as_ptr(), data.as_ptr(), host), SUCCESS);
+        assert_eq!(hipFree(memory), SUCCESS);
+    }
+}
+
+#[test]
+fn nodes_and_edges_of_graphs_change() {
+    // SAFETY: all arrays have the room that the calls say, and the fills are inside the allocation.
+    unsafe {
+        let memory = created(|out| hipMalloc(out, 16));
+        let fill = |value, width| Fill { to: memory, size: 4, height: 1, pitch: 16, value, width };
+        let graph = created(|out| hipGraphCreate(out, 0));
+        let first = created(|out| hipGraphAddMemsetNode(out, graph, null(), 0, &fill(5, 4)));
+        let second = created(|out| hipGraphAddEmptyNode(out, graph, &first, 1));
+        let third = created(|out| hipGraphAddEmptyNode(out, graph, &second, 1));
+        let executable = created(|out| hipGraphInstantiate(out, graph, 0, 0, 0));
+        assert_eq!(hipGraphExecMemsetNodeSetParams(executable, first, &fill(9, 2)), SUCCESS);
+        assert_eq!(hipGraphExecMemsetNodeSetParams(executable, graph, &fill(9, 2)), INVALID_VALUE);
+        assert_eq!(hipGraphLaunch(executable, null_mut()), SUCCESS);
+        assert_eq!(hipStreamSynchronize(null_mut()), SUCCESS);
+        assert_eq!(*memory.cast::<[u32; 4]>(), [9, 9, 0, 0]);
+
+        let mut count = 0;
+        assert_eq!(hipGraphGetEdges(graph, null_mut(), null_mut(), &mut count), SUCCESS);
+        assert_eq!(count, 2);
+        let (mut from, mut to) = ([graph; 3], [graph; 3]);
+        count = 3;
+        assert_eq!(hipGraphGetEdges(graph, from.as_mut_ptr(), to.as_mut_ptr(), &mut count), SUCCESS);
+        assert_eq!((count, from, to), (2, [first, second, null_mut()], [second, third, null_mut()]));
+        let neighbours = |of: unsafe extern "C" fn(Handle, *mut Handle, &mut usize) -> c_int, node| {
+            let (mut found, mut count) = ([null_mut(); 1], 1);
+            assert_eq!(of(node, found.as_mut_ptr(), &mut count), SUCCESS);
+            (found[0], count)
+        };
+        assert_eq!(neighbours(hipGraphNodeGetDependencies, second), (first, 1));
+        assert_eq!(neighbours(hipGraphNodeGetDependentNodes, second), (third, 1));
+        assert_eq!(neighbours(hipGraphNodeGetDependencies, first), (null_mut(), 0));
+
+        let path = std::env::temp_dir().join(format!("wavesim-graph-{}.dot", std::process::id()));
+        let name = CString::new(path.to_str().unwrap()).unwrap();
+        assert_eq!(hipGraphDebugDotPrint(graph, name.as_ptr(), 0), SUCCESS);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(
+            text.contains("n0 [label=\"fill 4 x 1 of 4 bytes\"];") && text.contains("n0 -> n1;"),
+            "{text}"
+        );
+
+        assert_eq!(hipGraphRemoveDependencies(graph, &first, &second, 1), SUCCESS);
+        assert_eq!(neighbours(hipGraphNodeGetDependencies, second), (null_mut(), 0));
+        assert_eq!(hipGraphDestroyNode(second), SUCCESS);
+        assert_eq!(hipGraphDestroyNode(second), INVALID_VALUE);
+        assert_eq!(neighbours(hipGraphNodeGetDependencies, third), (null_mut(), 0));
+        assert_eq!(hipFree(memory), SUCCESS);
+    }
+}
