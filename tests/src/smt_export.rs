@@ -272,7 +272,7 @@ fn destination(role: Role) -> String {
 
 /// The functions of one operation.
 #[derive(Debug, Clone, Default)]
-pub struct Group {
+pub struct OperationFunctions {
     /// The name before the dot.
     pub name: String,
     /// The arguments and their sorts.
@@ -286,8 +286,8 @@ pub struct Group {
 }
 
 /// Returns the functions of an export, by operation. `unknown` are found by the names that are declared before.
-pub fn groups(text: &str) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+pub fn groups(text: &str) -> Vec<OperationFunctions> {
+    let mut groups: Vec<OperationFunctions> = Vec::new();
     let mut declared: BTreeSet<&str> = BTreeSet::new();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("(declare-fun ") {
@@ -296,7 +296,7 @@ pub fn groups(text: &str) -> Vec<Group> {
             let (name, rest) = rest.split_once(' ').unwrap_or_default();
             let (operation, result) = name.trim_matches('|').split_once('.').unwrap_or_default();
             if groups.last().is_none_or(|last| last.name != operation) {
-                groups.push(Group { name: operation.into(), ..Group::default() });
+                groups.push(OperationFunctions { name: operation.into(), ..OperationFunctions::default() });
             }
             let (arguments, sort) = parts(rest);
             if let Some(group) = groups.last_mut() {
@@ -351,7 +351,7 @@ fn constant(value: u128, width: u32) -> String {
 }
 
 /// The assertion that the functions differ from a case, which no solver may find satisfiable.
-pub fn question(group: &Group, case: &Case) -> String {
+pub fn question(group: &OperationFunctions, case: &Case) -> String {
     let mut out = String::from("(push 1)\n");
     let mut texts = Vec::new();
     for (name, sort) in &group.arguments {

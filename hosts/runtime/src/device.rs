@@ -5,7 +5,7 @@ use crate::kernargs::{Kernargs, Slot};
 use crate::launch::lock;
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
 use crate::module::Callable;
-use crate::peers::Group;
+use crate::peers::ProcessDevices;
 use crate::raw::ProgramCache;
 use crate::timing::Timing;
 use crate::{CodeCache, Error, Module, Settings, Target, exit, fork, message};
@@ -53,7 +53,7 @@ pub(crate) struct Inner {
     pub(crate) written: Arc<Mutex<Written>>,
     /// Index among the devices of the group.
     pub(crate) ordinal: usize,
-    pub(crate) group: Arc<Group>,
+    pub(crate) group: Arc<ProcessDevices>,
     /// Ordinals of the devices whose memory kernels can access.
     pub(crate) peers: Mutex<Vec<usize>>,
     /// The blocks that kernels have allocated.
@@ -147,7 +147,7 @@ impl Device {
         target: &str,
         settings: &Settings,
         ordinal: usize,
-        group: &Arc<Group>,
+        group: &Arc<ProcessDevices>,
     ) -> Result<Device, Error> {
         if settings.error_exit_code != 0 {
             exit::set_failure_status(settings.error_exit_code.into());

@@ -10,14 +10,14 @@ use wavesim::check::Written;
 
 /// What the devices of a process have in common.
 #[derive(Default)]
-pub(crate) struct Group {
+pub(crate) struct ProcessDevices {
     /// All devices, by ordinal. Not set if there is only one.
     members: OnceLock<Vec<Weak<Inner>>>,
     /// Written bytes of the allocations whose contents are undefined at first.
     pub(crate) written: Arc<Mutex<Written>>,
 }
 
-impl Group {
+impl ProcessDevices {
     fn devices(&self) -> impl Iterator<Item = Device> {
         let members = self.members.get().map_or(&[][..], Vec::as_slice);
         members.iter().filter_map(|member| Some(Device { inner: member.upgrade()? }))
@@ -62,7 +62,7 @@ impl Device {
     pub fn open_all(settings: &Settings) -> Result<Vec<Device>, Error> {
         let one = [settings.target.clone().unwrap_or_else(|| Target::DEFAULT.to_string())];
         let names = if settings.devices.is_empty() { &one[..] } else { &settings.devices };
-        let group = Arc::new(Group::default());
+        let group = Arc::new(ProcessDevices::default());
         let open = |(ordinal, name): (usize, &String)| Device::open_in(name, settings, ordinal, &group);
         let devices = names.iter().enumerate().map(open).collect::<Result<Vec<Device>, Error>>()?;
         if devices.len() > 1 {

@@ -22,7 +22,7 @@ pub struct Plan {
     /// A folder, relative to the plan, for a file of `--coverage` of each case that runs a kernel.
     pub coverage: Option<PathBuf>,
     /// Groups of cases.
-    pub cases: Vec<Group>,
+    pub cases: Vec<CaseMatrix>,
 }
 
 /// What a process may use.
@@ -70,7 +70,7 @@ pub enum Mode {
 /// Every combination of the lists is a case. An empty list means the command's default.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Group {
+pub struct CaseMatrix {
     /// The command.
     pub mode: Mode,
     /// Files, relative to the plan. `*` in a name stands for any characters.
@@ -196,7 +196,7 @@ pub struct Campaign {
 
 #[derive(Debug)]
 struct Resolved {
-    group: Group,
+    group: CaseMatrix,
     /// The files, each with its name relative to the plan.
     kernels: Vec<(PathBuf, String)>,
     seeds: Range<u64>,
@@ -296,7 +296,7 @@ impl Campaign {
     }
 }
 
-fn resolve(plan: &str, group: &Group, folder: &Path) -> Result<Resolved, PlanError> {
+fn resolve(plan: &str, group: &CaseMatrix, folder: &Path) -> Result<Resolved, PlanError> {
     let mut kernels = Vec::new();
     for pattern in &group.kernels {
         let found = files(folder, pattern)?;

@@ -7,7 +7,7 @@ use wavesim_machine::exec::program::Program;
 
 /// What a variant weakens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum Weakening {
     /// A wait for the wave's own operations.
     Wait,
     /// A barrier, or a half of one.
@@ -20,24 +20,25 @@ pub enum Kind {
     Delay,
 }
 
-impl Kind {
+impl Weakening {
     /// All kinds.
-    pub const ALL: [Kind; 5] = [Kind::Wait, Kind::Barrier, Kind::Cache, Kind::Scope, Kind::Delay];
+    pub const ALL: [Weakening; 5] =
+        [Weakening::Wait, Weakening::Barrier, Weakening::Cache, Weakening::Scope, Weakening::Delay];
 
     /// The name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Wait => "wait",
-            Kind::Barrier => "barrier",
-            Kind::Cache => "cache",
-            Kind::Scope => "scope",
-            Kind::Delay => "delay",
+            Weakening::Wait => "wait",
+            Weakening::Barrier => "barrier",
+            Weakening::Cache => "cache",
+            Weakening::Scope => "scope",
+            Weakening::Delay => "delay",
         }
     }
 
     /// Returns the kind with this name.
-    pub fn from_name(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    pub fn from_name(name: &str) -> Option<Weakening> {
+        Weakening::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -47,7 +48,7 @@ pub struct Variant {
     /// Index of the instruction.
     pub index: usize,
     /// What is weakened.
-    pub kind: Kind,
+    pub kind: Weakening,
     /// The instruction in its place; `None` if it is removed.
     pub text: Option<String>,
 }
@@ -76,34 +77,34 @@ pub fn variants(program: &Program) -> Vec<Variant> {
         let text = program.text(index);
         let Some(kind) = kind(effects, &text) else { continue };
         let texts = match kind {
-            Kind::Wait => weaker_waits(&text),
-            Kind::Delay => shorter(&text),
-            Kind::Barrier | Kind::Cache => Vec::new(),
-            Kind::Scope => narrower(&text),
+            Weakening::Wait => weaker_waits(&text),
+            Weakening::Delay => shorter(&text),
+            Weakening::Barrier | Weakening::Cache => Vec::new(),
+            Weakening::Scope => narrower(&text),
         };
         let texts = texts.into_iter().map(Some);
-        let removed = (kind != Kind::Scope && text != "s_nop 0").then_some(None);
+        let removed = (kind != Weakening::Scope && text != "s_nop 0").then_some(None);
         let all = texts.chain(removed).map(|text| Variant { index, kind, text });
         out.extend(all.filter(|variant| variant.apply(program).is_some()));
     }
     out
 }
 
-fn kind(effects: &Effects, text: &str) -> Option<Kind> {
+fn kind(effects: &Effects, text: &str) -> Option<Weakening> {
     let calls = |of: fn(&Control) -> bool| effects.calls.iter().any(of);
     if calls(|call| call.is_wait() && *call != Control::WaitAlu) {
-        return Some(Kind::Wait);
+        return Some(Weakening::Wait);
     }
     if calls(|call| call.signals_barrier() || *call == Control::BarrierWait) {
-        return Some(Kind::Barrier);
+        return Some(Weakening::Barrier);
     }
     if calls(|call| matches!(call, Control::InvalidateCaches | Control::WriteBackCaches)) {
-        return Some(Kind::Cache);
+        return Some(Weakening::Cache);
     }
     if effects.class.is_memory() && !narrower(text).is_empty() {
-        return Some(Kind::Scope);
+        return Some(Weakening::Scope);
     }
-    calls(|call| matches!(call, Control::Nop | Control::WaitAlu)).then_some(Kind::Delay)
+    calls(|call| matches!(call, Control::Nop | Control::WaitAlu)).then_some(Weakening::Delay)
 }
 
 /// Returns a wait with each of its counts one higher, and without each of them: `s_waitcnt vmcnt(0) lgkmcnt(0)`,

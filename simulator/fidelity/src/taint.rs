@@ -52,7 +52,7 @@ pub(crate) struct WaveState {
 
 /// The waves of a workgroup, and its number.
 #[derive(Default)]
-pub(crate) struct Group {
+pub(crate) struct WorkgroupTaint {
     pub number: u64,
     pub waves: Vec<WaveState>,
 }
@@ -64,8 +64,8 @@ pub struct Fidelity<'a> {
     pub(crate) sites: Vec<Site>,
     pub(crate) sets: Sets,
     pub(crate) memory: TaintedMemory,
-    pub(crate) group: Group,
-    parked: HashMap<[u32; 3], Group>,
+    pub(crate) group: WorkgroupTaint,
+    parked: HashMap<[u32; 3], WorkgroupTaint>,
     groups: u64,
     trials: Trials,
     copy: Option<Wave>,
@@ -87,7 +87,7 @@ impl<'a> Fidelity<'a> {
             sites: sites::of(program),
             sets: Sets::default(),
             memory: TaintedMemory::default(),
-            group: Group::default(),
+            group: WorkgroupTaint::default(),
             parked: HashMap::new(),
             groups: 0,
             trials: Trials::default(),
@@ -339,7 +339,7 @@ impl Observer for Fidelity<'_> {
     fn group_started(&mut self, _workgroup: [u32; 3], waves: usize) {
         self.groups += 1;
         let waves = (0..waves).map(|_| WaveState::default()).collect();
-        self.group = Group { number: self.groups, waves };
+        self.group = WorkgroupTaint { number: self.groups, waves };
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {

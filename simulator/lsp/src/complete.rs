@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::hover::{card, markdown};
-use crate::scan::Kind;
+use crate::scan::TokenKind;
 use lsp_types::{CompletionItem, CompletionItemKind, Documentation};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -21,17 +21,16 @@ pub fn complete(document: &Document, offset: usize) -> Vec<CompletionItem> {
     let start = document.lines.bytes(&document.text, line).start;
     let before = &document.text[start..offset];
     let tokens = document.tokens_of_line(line as u32 + 1);
-    if tokens
-        .iter()
-        .any(|t| matches!(t.kind, Kind::Comment | Kind::String) && t.start < offset && offset <= t.end)
-    {
+    if tokens.iter().any(|t| {
+        matches!(t.kind, TokenKind::Comment | TokenKind::String) && t.start < offset && offset <= t.end
+    }) {
         return Vec::new();
     }
     let word = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "_.$@".contains(c));
     // After a label, a statement begins.
     let rest = word.rsplit_once(':').map_or(word, |(_, rest)| rest).trim();
     let fences = |t: &&crate::scan::Token| {
-        t.kind == Kind::Directive && document.spelling(t) == "---" && t.start < start
+        t.kind == TokenKind::Directive && document.spelling(t) == "---" && t.start < start
     };
     let is_header = document.tokens.iter().filter(fences).count() == 1;
     match (is_header, rest.is_empty()) {
@@ -75,9 +74,9 @@ fn operands(document: &Document, before: &str, offset: usize) -> Vec<CompletionI
             continue;
         }
         let kind = match token.kind {
-            Kind::Definition => CompletionItemKind::REFERENCE,
-            Kind::Constant => CompletionItemKind::CONSTANT,
-            Kind::Register(_) => CompletionItemKind::VARIABLE,
+            TokenKind::Definition => CompletionItemKind::REFERENCE,
+            TokenKind::Constant => CompletionItemKind::CONSTANT,
+            TokenKind::Register(_) => CompletionItemKind::VARIABLE,
             _ => continue,
         };
         let spelling = document.spelling(token);

@@ -1,7 +1,7 @@
 //! Semantic tokens: what each word is, for highlighting.
 
 use crate::document::Document;
-use crate::scan::Kind;
+use crate::scan::TokenKind;
 use crate::symbols;
 use lsp_types::{SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokensLegend};
 use std::collections::HashSet;
@@ -65,27 +65,27 @@ pub fn kernel(document: &Document) -> SemanticTokens {
     let defined: HashSet<&str> = document
         .tokens
         .iter()
-        .filter(|t| matches!(t.kind, Kind::Definition))
+        .filter(|t| matches!(t.kind, TokenKind::Definition))
         .map(|t| document.spelling(t))
         .collect();
     let ty = |token: &crate::scan::Token| {
         let spelling = document.spelling(token);
         Some(match token.kind {
-            Kind::Comment => SemanticTokenType::COMMENT,
-            Kind::Directive | Kind::Key => SemanticTokenType::KEYWORD,
-            Kind::Definition => SemanticTokenType::NAMESPACE,
-            Kind::Mnemonic if defined.contains(spelling) => SemanticTokenType::MACRO,
-            Kind::Mnemonic => {
+            TokenKind::Comment => SemanticTokenType::COMMENT,
+            TokenKind::Directive | TokenKind::Key => SemanticTokenType::KEYWORD,
+            TokenKind::Definition => SemanticTokenType::NAMESPACE,
+            TokenKind::Mnemonic if defined.contains(spelling) => SemanticTokenType::MACRO,
+            TokenKind::Mnemonic => {
                 let single = spelling.strip_prefix("v_dual_").map(|half| format!("v_{half}"));
                 let name = single.as_deref().unwrap_or(spelling);
                 describe::instruction(arch, name).map(|_| SemanticTokenType::FUNCTION)?
             }
-            Kind::Register(_) => SemanticTokenType::VARIABLE,
-            Kind::Number => SemanticTokenType::NUMBER,
-            Kind::String => SemanticTokenType::STRING,
-            Kind::Constant => SemanticTokenType::ENUM_MEMBER,
-            Kind::Name if defined.contains(spelling) => SemanticTokenType::NAMESPACE,
-            Kind::Name => match symbols::definitions(document, spelling).next() {
+            TokenKind::Register(_) => SemanticTokenType::VARIABLE,
+            TokenKind::Number => SemanticTokenType::NUMBER,
+            TokenKind::String => SemanticTokenType::STRING,
+            TokenKind::Constant => SemanticTokenType::ENUM_MEMBER,
+            TokenKind::Name if defined.contains(spelling) => SemanticTokenType::NAMESPACE,
+            TokenKind::Name => match symbols::definitions(document, spelling).next() {
                 Some(_) => SemanticTokenType::ENUM_MEMBER,
                 None => SemanticTokenType::PROPERTY,
             },

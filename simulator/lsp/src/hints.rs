@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::ranges;
-use crate::scan::Kind;
+use crate::scan::TokenKind;
 use crate::settings::Settings;
 use lsp_types::{InlayHint, InlayHintLabel, InlayHintTooltip, Range};
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ pub fn hints(document: &Document, range: Range, settings: &Settings) -> Vec<Inla
         let live = ranges::live(code);
         // Labels before an instruction, and the first instruction.
         let labels: BTreeSet<u32> =
-            document.tokens.iter().filter(|t| t.kind == Kind::Definition).map(|t| t.line).collect();
+            document.tokens.iter().filter(|t| t.kind == TokenKind::Definition).map(|t| t.line).collect();
         let mut shown = BTreeSet::new();
         for (index, line) in code.program.lines.iter().enumerate().filter(|(_, line)| **line != 0) {
             let before = index.checked_sub(1).map_or(0, |before| code.program.lines[before]);
@@ -62,7 +62,7 @@ pub fn hints(document: &Document, range: Range, settings: &Settings) -> Vec<Inla
 /// Returns the offset after the last token of a line that is not a comment.
 fn code_end(document: &Document, line: u32) -> usize {
     let tokens = document.tokens_of_line(line);
-    let last = tokens.iter().rev().find(|t| t.kind != Kind::Comment);
+    let last = tokens.iter().rev().find(|t| t.kind != TokenKind::Comment);
     let bytes = document.lines.bytes(&document.text, line as usize - 1);
     let end = last.map_or(bytes.start, |t| t.end);
     // Punctuation after the last word, such as the colon of a label.

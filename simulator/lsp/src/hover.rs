@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::ranges::{self, RegisterSet};
-use crate::scan::{Kind, Token};
+use crate::scan::{Token, TokenKind};
 use crate::symbols;
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
 use std::fmt::Write as _;
@@ -43,9 +43,9 @@ pub fn hover(document: &Document, offset: usize) -> Option<Hover> {
     let token = document.token_at(offset)?;
     let spelling = document.spelling(token);
     let text = match token.kind {
-        Kind::Mnemonic => mnemonic(document, token),
-        Kind::Register(_) => register(document, token),
-        Kind::Definition | Kind::Name | Kind::Constant => name(document, spelling),
+        TokenKind::Mnemonic => mnemonic(document, token),
+        TokenKind::Register(_) => register(document, token),
+        TokenKind::Definition | TokenKind::Name | TokenKind::Constant => name(document, spelling),
         _ => None,
     }?;
     let range = Some(document.range(token.start..token.end));
@@ -121,8 +121,8 @@ fn name(document: &Document, name: &str) -> Option<String> {
         let _ = write!(text, " = {value}");
     }
     // The first instruction after a label.
-    let next = document.tokens.iter().find(|t| t.kind == Kind::Mnemonic && t.start > token.start);
-    if let Some(next) = next.filter(|_| token.kind == Kind::Definition) {
+    let next = document.tokens.iter().find(|t| t.kind == TokenKind::Mnemonic && t.start > token.start);
+    if let Some(next) = next.filter(|_| token.kind == TokenKind::Definition) {
         let line = document.lines.bytes(&document.text, next.line as usize - 1);
         let _ = write!(text, "\n\n```asm\n{}\n```\n", document.text[next.start..line.end].trim_end());
     }

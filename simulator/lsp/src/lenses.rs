@@ -1,7 +1,7 @@
 //! Code lenses: run, check and debug above each kernel.
 
 use crate::document::{Document, DocumentKind};
-use crate::scan::{Form, Kind};
+use crate::scan::{Form, TokenKind};
 use crate::server::{CHECK, DEBUG, RUN};
 use lsp_types::{CodeLens, Command};
 use serde_json::json;
@@ -12,16 +12,16 @@ pub fn lenses(document: &Document) -> Vec<CodeLens> {
     let mut places: Vec<(usize, usize, Option<&str>)> = Vec::new();
     match document.kind {
         DocumentKind::Kernel(Form::Text) => {
-            let first = document.tokens.iter().find(|t| t.kind != Kind::Comment);
+            let first = document.tokens.iter().find(|t| t.kind != TokenKind::Comment);
             places.extend(first.map(|t| (t.start, t.end, None)));
         }
         DocumentKind::Kernel(Form::Assembly) => {
             for kernel in &document.analysis.kernels {
                 // A macro may have defined the label: then, where the name is its argument.
                 let named = |t: &&crate::scan::Token| document.spelling(t) == kernel;
-                let label = document.tokens.iter().filter(|t| t.kind == Kind::Definition).find(named);
-                let token =
-                    label.or_else(|| document.tokens.iter().filter(|t| t.kind == Kind::Name).find(named));
+                let label = document.tokens.iter().filter(|t| t.kind == TokenKind::Definition).find(named);
+                let token = label
+                    .or_else(|| document.tokens.iter().filter(|t| t.kind == TokenKind::Name).find(named));
                 places.extend(token.map(|t| (t.start, t.end, Some(kernel.as_str()))));
             }
         }

@@ -6,7 +6,7 @@
 use crate::analysis::{self, Code};
 use crate::document::Document;
 use crate::ranges::{self, Register};
-use crate::scan::{self, Kind, Registers, Token};
+use crate::scan::{self, Registers, Token, TokenKind};
 use crate::settings::Settings;
 use crate::symbols;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,11 +24,11 @@ pub fn prepare(document: &Document, offset: usize) -> Result<&Token, String> {
     let token = document.token_at(offset).ok_or("there is no name here")?;
     let spelling = document.spelling(token);
     match token.kind {
-        Kind::Register(Some(_)) if scan::moved(spelling, 0).is_some() => match &document.analysis.code {
+        TokenKind::Register(Some(_)) if scan::moved(spelling, 0).is_some() => match &document.analysis.code {
             Some(_) => Ok(token),
             None => Err("registers can be renamed once the kernel has no errors".to_string()),
         },
-        Kind::Register(_) => Err(format!("`{spelling}` has no number that could change")),
+        TokenKind::Register(_) => Err(format!("`{spelling}` has no number that could change")),
         _ if symbols::definitions(document, spelling).next().is_some() => Ok(token),
         _ => Err(format!("`{spelling}` is not defined in this file")),
     }
@@ -41,7 +41,7 @@ pub fn prepare(document: &Document, offset: usize) -> Result<&Token, String> {
 pub fn rename(document: &Document, offset: usize, name: &str, settings: &Settings) -> Result<Edits, String> {
     let token = prepare(document, offset)?;
     let (edits, moved) = match token.kind {
-        Kind::Register(_) => register(document, token, name)?,
+        TokenKind::Register(_) => register(document, token, name)?,
         _ => (symbol(document, token, name)?, BTreeSet::new()),
     };
     verify(document, &edits, &moved, settings)?;

@@ -36,7 +36,7 @@ impl Registers {
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// A comment; a block comment has one token in each line.
     Comment,
     /// A directive of the assembler, `print`, or a `---` line.
@@ -63,7 +63,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
     /// What it is.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// Offset of the first byte.
     pub start: usize,
     /// Offset after the last byte.
@@ -106,7 +106,7 @@ struct Scan<'a> {
 const DEFINING: [&str; 4] = [".macro", ".set", ".equ", ".equiv"];
 
 impl Scan<'_> {
-    fn push(&mut self, kind: Kind, start: usize, end: usize, line: u32) {
+    fn push(&mut self, kind: TokenKind, start: usize, end: usize, line: u32) {
         self.tokens.push(Token { kind, start, end, line });
     }
 
@@ -116,14 +116,14 @@ impl Scan<'_> {
             self.metadata = code != ".end_amdgpu_metadata";
             if code.starts_with(".amdgpu_metadata") || code.starts_with(".end_amdgpu_metadata") {
                 let first = start + self.text[start..end].find('.').unwrap_or(0);
-                self.push(Kind::Directive, first, first + code.len(), line);
+                self.push(TokenKind::Directive, first, first + code.len(), line);
             }
             return;
         }
         if self.form == Form::Text && code == "---" {
             self.fences += 1;
             let first = start + self.text[start..end].find('-').unwrap_or(0);
-            self.push(Kind::Directive, first, first + 3, line);
+            self.push(TokenKind::Directive, first, first + 3, line);
             return;
         }
         self.statements(start, end, line, self.form == Form::Text && self.fences == 1);
@@ -139,7 +139,7 @@ impl Scan<'_> {
             if self.in_comment {
                 let len = rest.find("*/").map_or(rest.len(), |len| len + 2);
                 self.in_comment = !rest[..len].ends_with("*/");
-                self.push(Kind::Comment, at, at + len, line);
+                self.push(TokenKind::Comment, at, at + len, line);
                 at += len;
                 continue;
             }
@@ -151,19 +151,19 @@ impl Scan<'_> {
                 _ => false,
             };
             if is_comment {
-                self.push(Kind::Comment, at, end, line);
+                self.push(TokenKind::Comment, at, end, line);
                 return;
             }
             if self.form == Form::Assembly && rest.starts_with("/*") {
                 let len = rest[2..].find("*/").map_or(rest.len(), |len| len + 4);
                 self.in_comment = rest[2..].find("*/").is_none();
-                self.push(Kind::Comment, at, at + len, line);
+                self.push(TokenKind::Comment, at, at + len, line);
                 at += len;
                 continue;
             }
             if byte == b'"' {
                 let len = string_len(rest);
-                self.push(Kind::String, at, at + len, line);
+                self.push(TokenKind::String, at, at + len, line);
                 at += len;
                 continue;
             }
@@ -174,7 +174,7 @@ impl Scan<'_> {
             }
             if class(byte) & DIGIT != 0 {
                 let len = end_of_class(bytes, at, WORD).min(end) - at;
-                self.push(Kind::Number, at, at + len, line);
+                self.push(TokenKind::Number, at, at + len, line);
                 (at, first) = (at + len, false);
                 continue;
             }
@@ -193,36 +193,36 @@ impl Scan<'_> {
                 let kind = match (word, after.as_bytes().first()) {
                     ("const", _) if header => {
                         defines = true;
-                        Some(Kind::Key)
+                        Some(TokenKind::Key)
                     }
-                    _ if header => Some(Kind::Key),
+                    _ if header => Some(TokenKind::Key),
                     (_, Some(b':')) if !after.starts_with("::") => {
                         next = end - after.len() + 1;
-                        Some(Kind::Definition)
+                        Some(TokenKind::Definition)
                     }
                     (_, Some(b'=')) if !after.starts_with("==") && self.form == Form::Assembly => {
-                        Some(Kind::Definition)
+                        Some(TokenKind::Definition)
                     }
-                    ("print", _) if self.form == Form::Text => Some(Kind::Directive),
+                    ("print", _) if self.form == Form::Text => Some(TokenKind::Directive),
                     _ if word.starts_with('.') => {
                         defines = DEFINING.contains(&word);
-                        Some(Kind::Directive)
+                        Some(TokenKind::Directive)
                     }
-                    _ => Some(Kind::Mnemonic),
+                    _ => Some(TokenKind::Mnemonic),
                 };
                 if let Some(kind) = kind {
                     self.push(kind, at, stop, line);
                     // Another statement can follow a label.
-                    first = kind == Kind::Definition && next > stop;
+                    first = kind == TokenKind::Definition && next > stop;
                     at = next;
                     continue;
                 }
             }
             let kind = match std::mem::take(&mut defines) {
-                true if header => Kind::Constant,
-                true => Kind::Definition,
+                true if header => TokenKind::Constant,
+                true => TokenKind::Definition,
                 false => match header {
-                    true => Kind::Name,
+                    true => TokenKind::Name,
                     false => {
                         let (kind, len) = operand(&self.text[at..end], word);
                         next = at + len;
@@ -272,10 +272,10 @@ const PREFIXES: [(&str, File, u16); 4] = [
 ];
 
 /// Returns the kind and the length of an operand that begins with `word`.
-fn operand(rest: &str, word: &str) -> (Kind, usize) {
+fn operand(rest: &str, word: &str) -> (TokenKind, usize) {
     let lower = word.to_ascii_lowercase();
     if let Some((first, count)) = named(&lower) {
-        return (Kind::Register(Some(Registers { file: File::Sgpr, first, count })), word.len());
+        return (TokenKind::Register(Some(Registers { file: File::Sgpr, first, count })), word.len());
     }
     // `v3.l` is a half of v3.
     let stem = lower.strip_suffix(".l").or(lower.strip_suffix(".h")).unwrap_or(&lower);
@@ -289,16 +289,19 @@ fn operand(rest: &str, word: &str) -> (Kind, usize) {
                 first: base + first,
                 count: last - first + 1,
             });
-            return (Kind::Register(registers), word.len() + len + 2);
+            return (TokenKind::Register(registers), word.len() + len + 2);
         }
         if let Some(number) = parse_number(number) {
-            return (Kind::Register(Some(Registers { file, first: base + number, count: 1 })), word.len());
+            return (
+                TokenKind::Register(Some(Registers { file, first: base + number, count: 1 })),
+                word.len(),
+            );
         }
     }
     match lower.as_str() {
-        "scc" | "null" | "off" => (Kind::Register(None), word.len()),
-        _ if lower.starts_with("src_") => (Kind::Register(None), word.len()),
-        _ => (Kind::Name, word.len()),
+        "scc" | "null" | "off" => (TokenKind::Register(None), word.len()),
+        _ if lower.starts_with("src_") => (TokenKind::Register(None), word.len()),
+        _ => (TokenKind::Name, word.len()),
     }
 }
 
@@ -341,7 +344,7 @@ pub fn moved(spelling: &str, delta: i32) -> Option<String> {
 pub fn registers(text: &str) -> Option<Registers> {
     let word = &text[..end_of_class(text.as_bytes(), 0, WORD)];
     match operand(text, word) {
-        (Kind::Register(registers), len) if len == text.len() => registers,
+        (TokenKind::Register(registers), len) if len == text.len() => registers,
         _ => None,
     }
 }
@@ -350,12 +353,12 @@ pub fn registers(text: &str) -> Option<Registers> {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str, form: Form) -> Vec<(Kind, &str)> {
+    fn kinds(text: &str, form: Form) -> Vec<(TokenKind, &str)> {
         scan(text, form).into_iter().map(|t| (t.kind, &text[t.start..t.end])).collect()
     }
 
-    fn vgprs(first: u16, count: u16) -> Kind {
-        Kind::Register(Some(Registers { file: File::Vgpr, first, count }))
+    fn vgprs(first: u16, count: u16) -> TokenKind {
+        TokenKind::Register(Some(Registers { file: File::Vgpr, first, count }))
     }
 
     #[test]
@@ -365,23 +368,23 @@ mod tests {
         assert_eq!(
             found,
             [
-                (Kind::Directive, "---"),
-                (Kind::Key, "const"),
-                (Kind::Constant, "N"),
-                (Kind::Number, "4"),
-                (Kind::Comment, "; n"),
-                (Kind::Key, "arg_x"),
-                (Kind::Name, "f32"),
-                (Kind::Name, "N"),
-                (Kind::Directive, "---"),
-                (Kind::Definition, "l"),
-                (Kind::Mnemonic, "v_add_f32"),
+                (TokenKind::Directive, "---"),
+                (TokenKind::Key, "const"),
+                (TokenKind::Constant, "N"),
+                (TokenKind::Number, "4"),
+                (TokenKind::Comment, "; n"),
+                (TokenKind::Key, "arg_x"),
+                (TokenKind::Name, "f32"),
+                (TokenKind::Name, "N"),
+                (TokenKind::Directive, "---"),
+                (TokenKind::Definition, "l"),
+                (TokenKind::Mnemonic, "v_add_f32"),
                 (vgprs(1, 1), "v1"),
                 (vgprs(2, 1), "v2"),
                 (vgprs(4, 2), "v[4:5]"),
-                (Kind::Comment, "# c"),
-                (Kind::Directive, "print"),
-                (Kind::String, "\"a;b\""),
+                (TokenKind::Comment, "# c"),
+                (TokenKind::Directive, "print"),
+                (TokenKind::String, "\"a;b\""),
                 (vgprs(1, 1), "v1"),
             ]
         );
@@ -394,19 +397,19 @@ mod tests {
         assert_eq!(
             found,
             [
-                (Kind::Directive, ".macro"),
-                (Kind::Definition, "twice"),
-                (Kind::Name, "x"),
-                (Kind::Definition, "N"),
-                (Kind::Number, "3"),
-                (Kind::Comment, "/* a"),
-                (Kind::Comment, " b */"),
-                (Kind::Mnemonic, "v_dual_mov_b32"),
+                (TokenKind::Directive, ".macro"),
+                (TokenKind::Definition, "twice"),
+                (TokenKind::Name, "x"),
+                (TokenKind::Definition, "N"),
+                (TokenKind::Number, "3"),
+                (TokenKind::Comment, "/* a"),
+                (TokenKind::Comment, " b */"),
+                (TokenKind::Mnemonic, "v_dual_mov_b32"),
                 (vgprs(1, 1), "v1"),
-                (Kind::Number, "0"),
-                (Kind::Mnemonic, "v_dual_mov_b32"),
+                (TokenKind::Number, "0"),
+                (TokenKind::Mnemonic, "v_dual_mov_b32"),
                 (vgprs(2, 1), "v2"),
-                (Kind::Register(None), "v[N]"),
+                (TokenKind::Register(None), "v[N]"),
             ]
         );
     }

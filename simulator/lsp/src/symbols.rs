@@ -3,18 +3,18 @@
 use crate::analysis::Code;
 use crate::document::Document;
 use crate::ranges::{self, Register, Web};
-use crate::scan::{Kind, Registers, Token};
+use crate::scan::{Registers, Token, TokenKind};
 use lsp_types::{DocumentSymbol, Location, SymbolKind};
 use std::collections::BTreeSet;
 
 /// Returns whether a token can name a label, a symbol, a macro or a constant.
 fn can_be_symbol(token: &Token) -> bool {
-    matches!(token.kind, Kind::Definition | Kind::Constant | Kind::Name | Kind::Mnemonic)
+    matches!(token.kind, TokenKind::Definition | TokenKind::Constant | TokenKind::Name | TokenKind::Mnemonic)
 }
 
 /// Returns the definitions of a name.
 pub fn definitions<'d>(document: &'d Document, name: &'d str) -> impl Iterator<Item = &'d Token> {
-    let defines = |t: &&Token| matches!(t.kind, Kind::Definition | Kind::Constant);
+    let defines = |t: &&Token| matches!(t.kind, TokenKind::Definition | TokenKind::Constant);
     document.tokens.iter().filter(defines).filter(move |t| document.spelling(t) == name)
 }
 
@@ -38,7 +38,7 @@ pub struct OperandUse {
 /// Returns the registers of a token, if it names some by number.
 pub fn registers(token: &Token) -> Option<Registers> {
     match token.kind {
-        Kind::Register(registers) => registers,
+        TokenKind::Register(registers) => registers,
         _ => None,
     }
 }
@@ -122,7 +122,7 @@ pub fn definition(document: &Document, offset: usize) -> Vec<Location> {
     let Some(token) = document.token_at(offset) else { return Vec::new() };
     let location = |t: &Token| Location::new(document.uri.clone(), document.range(t.start..t.end));
     match token.kind {
-        Kind::Register(_) => {
+        TokenKind::Register(_) => {
             register_occurrences(document, token).into_iter().filter(|o| o.1).map(|o| location(o.0)).collect()
         }
         _ if can_be_symbol(token) => definitions(document, document.spelling(token)).map(location).collect(),
@@ -134,9 +134,9 @@ pub fn definition(document: &Document, offset: usize) -> Vec<Location> {
 pub fn references(document: &Document, offset: usize) -> Vec<(&Token, bool)> {
     let Some(token) = document.token_at(offset) else { return Vec::new() };
     match token.kind {
-        Kind::Register(_) => register_occurrences(document, token),
+        TokenKind::Register(_) => register_occurrences(document, token),
         _ if can_be_symbol(token) => {
-            let defines = |t: &Token| matches!(t.kind, Kind::Definition | Kind::Constant);
+            let defines = |t: &Token| matches!(t.kind, TokenKind::Definition | TokenKind::Constant);
             occurrences(document, document.spelling(token)).into_iter().map(|t| (t, defines(t))).collect()
         }
         _ => Vec::new(),
@@ -149,15 +149,17 @@ pub fn outline(document: &Document) -> Vec<DocumentSymbol> {
     for token in &document.tokens {
         let name = document.spelling(token);
         let (kind, detail) = match token.kind {
-            Kind::Definition if document.analysis.kernels.iter().any(|k| k == name) => {
+            TokenKind::Definition if document.analysis.kernels.iter().any(|k| k == name) => {
                 (SymbolKind::FUNCTION, Some("kernel".to_string()))
             }
-            Kind::Definition => (SymbolKind::KEY, None),
-            Kind::Constant => {
+            TokenKind::Definition => (SymbolKind::KEY, None),
+            TokenKind::Constant => {
                 let value = document.analysis.constants.iter().find(|c| c.0 == name);
                 (SymbolKind::CONSTANT, value.map(|c| c.1.clone()))
             }
-            Kind::Key if name.starts_with("arg_") || name.starts_with("out_") => (SymbolKind::VARIABLE, None),
+            TokenKind::Key if name.starts_with("arg_") || name.starts_with("out_") => {
+                (SymbolKind::VARIABLE, None)
+            }
             _ => continue,
         };
         let range = document.range(token.start..token.end);

@@ -147,7 +147,7 @@ struct Wrong {
 
 /// Runs with the same outcome.
 #[derive(Debug, Clone, Default)]
-struct Group {
+struct OutcomeRuns {
     count: u64,
     line: String,
     wrong: bool,
@@ -168,7 +168,7 @@ struct Exploration<'a> {
     /// The number of the first schedule that is not as expected.
     least: AtomicU64,
     wrong: Mutex<Option<Wrong>>,
-    outcomes: Mutex<BTreeMap<u64, Group>>,
+    outcomes: Mutex<BTreeMap<u64, OutcomeRuns>>,
     spread: Mutex<Spread>,
     bar: ProgressBar,
     started: std::time::Instant,

@@ -19,7 +19,7 @@ use wavesim_engine::observe::{Observer, Skip, Step};
 use wavesim_engine::sched::dispatch::{self, INTERRUPT};
 use wavesim_explore::choice::{Follow, run as run_schedule};
 use wavesim_explore::machine::{End, Machine};
-use wavesim_explore::mutate::{Kind, Variant, variants};
+use wavesim_explore::mutate::{Variant, Weakening, variants};
 use wavesim_explore::outcome::{Difference, Outcome};
 use wavesim_explore::pct::Pct;
 use wavesim_inspect::check::{Check, Checker, Finding, GUARD_BYTES, Severity};
@@ -37,7 +37,7 @@ pub struct MutateArgs {
     pub tests: Vec<PathBuf>,
     /// Weaken only these: wait, barrier, cache, scope, delay [default: all]
     #[arg(long, value_name = "KIND[,KIND]", value_delimiter = ',', value_parser = parse_kind)]
-    pub kind: Vec<Kind>,
+    pub kind: Vec<Weakening>,
     /// Number of random schedules of each variant
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub random: u64,
@@ -72,9 +72,9 @@ A variant is needed if the result changes in one of its schedules; reported, if
 only `wavesim check` notices it; and not shown to be needed otherwise: nothing in
 these launches depends on it.";
 
-fn parse_kind(name: &str) -> Result<Kind, String> {
-    let names = || Kind::ALL.map(Kind::name).join(", ");
-    Kind::from_name(name).ok_or_else(|| format!("kinds are {}", names()))
+fn parse_kind(name: &str) -> Result<Weakening, String> {
+    let names = || Weakening::ALL.map(Weakening::name).join(", ");
+    Weakening::from_name(name).ok_or_else(|| format!("kinds are {}", names()))
 }
 
 /// What is known of a variant.

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use wavesim::arch::Arch;
 use wavesim::conform::{self, Engine};
 use wavesim::isa;
-use wavesim_tests::smt_export::{self, Group};
+use wavesim_tests::smt_export::{self, OperationFunctions};
 use wavesim_tests::{root, wavesim};
 
 /// Solvers, with the arguments by which they read a script from standard input.
@@ -63,7 +63,11 @@ fn cases(arch: Arch, folder: &Path) -> BTreeMap<String, Vec<smt_export::Case>> {
 }
 
 /// Asks all solvers about all cases of some operations. Returns the number of cases.
-fn check(text: &str, groups: &[Group], cases: &BTreeMap<String, Vec<smt_export::Case>>) -> usize {
+fn check(
+    text: &str,
+    groups: &[OperationFunctions],
+    cases: &BTreeMap<String, Vec<smt_export::Case>>,
+) -> usize {
     let mut script = text.to_string();
     let mut asked = Vec::new();
     for group in groups.iter().filter(|group| !group.unknown) {

@@ -24,7 +24,7 @@ mod queue;
 mod run;
 
 pub use queue::{Outstanding, Queue};
-pub(crate) use run::{Group, OnQueue, Stop, run, with_queue};
+pub(crate) use run::{DelayedWorkgroup, OnQueue, Stop, run, with_queue};
 
 use crate::caches::{Caches, Placement, Policy};
 use crate::execute::execute;

@@ -22,7 +22,7 @@ use wavesim_machine::state::host::Avx2;
 use wavesim_machine::state::{Wave, Workgroup};
 
 /// A workgroup whose memory is delayed.
-pub(crate) struct Group<'g> {
+pub(crate) struct DelayedWorkgroup<'g> {
     pub program: &'g Program,
     pub model: &'g DelayedMemory,
     pub memory: &'g Memory,
@@ -69,7 +69,7 @@ impl From<Failure> for Stop {
 
 /// Runs a wave for at most `instructions`, and performs the operations of all waves that become due.
 pub(crate) fn run<O: Observer + ?Sized>(
-    group: Group<'_>,
+    group: DelayedWorkgroup<'_>,
     wave: usize,
     instructions: u64,
     observer: Option<&mut O>,
@@ -81,7 +81,7 @@ pub(crate) fn run<O: Observer + ?Sized>(
 }
 
 struct Turn<'t, 'g, O: ?Sized> {
-    group: Group<'g>,
+    group: DelayedWorkgroup<'g>,
     wave: usize,
     /// The number of instructions of the workgroup at the start of the turn.
     start: u64,
@@ -166,7 +166,7 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
     /// Calls the observer before an instruction. Returns false if the turn ends.
     fn begin(&mut self, pc: u64) -> bool {
         let Some(observer) = &mut self.observer else { return true };
-        let Group { program, slots, shared, executed, .. } = &self.group;
+        let DelayedWorkgroup { program, slots, shared, executed, .. } = &self.group;
         let Some(index) = program.inst_at(pc) else { return true };
         let wave = &slots[self.wave].wave;
         observer.before(&Step { program, index, pc, wave, group: shared, time: **executed }).is_continue()
@@ -204,8 +204,16 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
                     })?;
                 }
                 self.invalidate(operation.invalidates);
-                let Group { program, slots, queues, executed, choices, index: group, placements, .. } =
-                    &mut self.group;
+                let DelayedWorkgroup {
+                    program,
+                    slots,
+                    queues,
+                    executed,
+                    choices,
+                    index: group,
+                    placements,
+                    ..
+                } = &mut self.group;
                 let (queue, wave) = (&mut queues[self.wave], &mut slots[self.wave].wave);
                 let id = OperationId { group: *group, wave: self.wave as u32, number: queue.issued() };
                 let late = choices.is_none_or(|choices| (choices.is_late)(id, index));
@@ -274,7 +282,7 @@ impl<O: Observer + ?Sized> Turn<'_, '_, O> {
     fn end_step(&mut self, index: usize, pc: u64) {
         *self.group.executed += 1;
         if let Some(observer) = &mut self.observer {
-            let Group { program, slots, shared, executed, lds, .. } = &self.group;
+            let DelayedWorkgroup { program, slots, shared, executed, lds, .. } = &self.group;
             let wave = &slots[self.wave].wave;
             let step = Step { program, index, pc, wave, group: shared, time: **executed };
             observer.after(&step, &Done::of(self.logs, lds, None, false));
@@ -483,7 +491,7 @@ impl<O: ?Sized, F> OnQueue<O> for F where
 
 /// Calls `f` with the queue of a wave of a workgroup, and what its operations need.
 pub(crate) fn with_queue<O: Observer + ?Sized>(
-    group: &mut Group<'_>,
+    group: &mut DelayedWorkgroup<'_>,
     wave: usize,
     logs: &mut Logs,
     observer: &mut Option<&mut O>,

@@ -74,7 +74,7 @@ pub struct BarrierGroup {
 }
 
 impl CheckState for Shadow {
-    type Group = BarrierGroup;
+    type WorkgroupState = BarrierGroup;
 
     /// Creates the check for a program whose instructions have these effects.
     fn new(setup: &Setup<'_>) -> Shadow {

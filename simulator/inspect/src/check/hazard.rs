@@ -77,7 +77,7 @@ pub struct Shadow {
 }
 
 impl CheckState for Shadow {
-    type Group = HazardGroup;
+    type WorkgroupState = HazardGroup;
 
     /// Checks each instruction of a program statically; `effects` are the instructions' effects.
     fn new(setup: &Setup<'_>) -> Shadow {

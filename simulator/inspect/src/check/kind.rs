@@ -101,7 +101,7 @@ pub struct Setup<'a> {
 /// [`Checker`](super::Checker).
 pub trait CheckState: Sized {
     /// The state of a workgroup that has started but is not running now.
-    type Group: Default;
+    type WorkgroupState: Default;
 
     /// Creates the state for a launch.
     fn new(setup: &Setup<'_>) -> Self;
@@ -110,17 +110,17 @@ pub trait CheckState: Sized {
     fn start(&mut self, workgroup: [u32; 3], waves: usize);
 
     /// Swaps the state with that of another workgroup.
-    fn swap(&mut self, group: &mut Self::Group);
+    fn swap(&mut self, group: &mut Self::WorkgroupState);
 
     /// Takes the state of the running workgroup.
-    fn park(&mut self) -> Self::Group {
-        let mut group = Self::Group::default();
+    fn park(&mut self) -> Self::WorkgroupState {
+        let mut group = Self::WorkgroupState::default();
         self.swap(&mut group);
         group
     }
 
     /// Continues with the state of a workgroup.
-    fn unpark(&mut self, mut group: Self::Group) {
+    fn unpark(&mut self, mut group: Self::WorkgroupState) {
         self.swap(&mut group);
     }
 

@@ -55,7 +55,7 @@ pub struct LaneGroup {
 }
 
 impl CheckState for Shadow {
-    type Group = LaneGroup;
+    type WorkgroupState = LaneGroup;
 
     fn new(setup: &Setup<'_>) -> Shadow {
         let shape = &setup.prepared.shape;

@@ -73,7 +73,7 @@ struct Stack {
 }
 
 impl CheckState for Shadow {
-    type Group = MemGroup;
+    type WorkgroupState = MemGroup;
 
     fn new(setup: &Setup<'_>) -> Shadow {
         let mut shadow = Shadow::of_shape(&setup.prepared.shape);

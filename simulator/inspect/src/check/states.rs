@@ -18,7 +18,7 @@ macro_rules! states {
 
         /// The states of a workgroup that is not running.
         pub struct Groups {
-            $($field: <$state as CheckState>::Group,)*
+            $($field: <$state as CheckState>::WorkgroupState,)*
         }
 
         impl States {

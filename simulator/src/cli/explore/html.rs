@@ -1,7 +1,7 @@
 //! The result of an exploration as a page: what differs, the picture of the two accesses, where they are in the source.
 
 use super::formats::Difference;
-use super::{Exploration, Group};
+use super::{Exploration, OutcomeRuns};
 use crate::cli::page;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -16,7 +16,7 @@ pub fn write(
     path: &Path,
     exploration: &Exploration<'_>,
     wrong: Option<&Difference<'_>>,
-    groups: &[Group],
+    groups: &[OutcomeRuns],
     told: &str,
 ) -> anyhow::Result<()> {
     let args = exploration.args;
@@ -27,7 +27,7 @@ pub fn write(
         None => format!("{done} executions, no outcome other than expected"),
     };
     // Those of the outcomes that most executions have.
-    let mut sorted: Vec<&Group> = groups.iter().collect();
+    let mut sorted: Vec<&OutcomeRuns> = groups.iter().collect();
     sorted.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.line.cmp(&b.line)));
     let outcomes: serde_json::Map<String, Value> =
         sorted.iter().take(MOST_OUTCOMES).map(|group| (group.line.clone(), json!(group.count))).collect();

@@ -2,7 +2,7 @@
 
 use super::formats::Difference;
 use super::{
-    Coverage, Expected, Exploration, Group, Wrong, exit_code, lock, note, schedule_file, with_machine,
+    Coverage, Expected, Exploration, OutcomeRuns, Wrong, exit_code, lock, note, schedule_file, with_machine,
 };
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ pub fn report(exploration: &Exploration<'_>, coverage: &Coverage, out: &mut dyn 
         files::write(&path, |out| out.write_all(text.as_bytes()))
             .with_context(|| path.display().to_string())?;
     }
-    let groups: Vec<Group> = lock(&exploration.outcomes).values().cloned().collect();
+    let groups: Vec<OutcomeRuns> = lock(&exploration.outcomes).values().cloned().collect();
     let mut told = Vec::new();
     if !exploration.args.json || exploration.args.html.is_some() {
         text(exploration, coverage, shown.as_ref(), groups.clone(), &path, &mut told)?;
@@ -199,7 +199,7 @@ fn text(
     exploration: &Exploration<'_>,
     coverage: &Coverage,
     shown: Option<&Shown>,
-    mut groups: Vec<Group>,
+    mut groups: Vec<OutcomeRuns>,
     path: &Path,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
@@ -207,7 +207,7 @@ fn text(
     if args.litmus {
         groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.line.cmp(&b.line)));
         writeln!(out, "outcomes:")?;
-        for Group { count, line, wrong } in &groups {
+        for OutcomeRuns { count, line, wrong } in &groups {
             writeln!(out, "{count:>10}  {line}{}", if *wrong { "  (not as expected)" } else { "" })?;
         }
         writeln!(out)?;
@@ -325,7 +325,7 @@ fn as_json(
     exploration: &Exploration<'_>,
     coverage: &Coverage,
     shown: Option<&Shown>,
-    groups: &[Group],
+    groups: &[OutcomeRuns],
     path: &Path,
 ) -> Value {
     let done = exploration.done.load(std::sync::atomic::Ordering::Relaxed);
@@ -362,7 +362,7 @@ fn as_json(
         });
     }
     if exploration.args.litmus {
-        let one = |group: &Group| json!({ "count": group.count, "outcome": group.line, "as_expected": !group.wrong });
+        let one = |group: &OutcomeRuns| json!({ "count": group.count, "outcome": group.line, "as_expected": !group.wrong });
         out["outcomes"] = groups.iter().map(one).collect();
     }
     out

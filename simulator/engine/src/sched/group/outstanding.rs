@@ -26,9 +26,9 @@ impl<'a> RunningGroup<'a> {
     }
 
     /// Returns what the run of a wave with delayed memory needs; `None` with immediate memory.
-    fn split_delayed(&mut self) -> Option<delayed::Group<'_>> {
+    fn split_delayed(&mut self) -> Option<delayed::DelayedWorkgroup<'_>> {
         let delayed::State { queues, shadow, choices, placements } = self.delayed.as_mut()?;
-        Some(delayed::Group {
+        Some(delayed::DelayedWorkgroup {
             program: self.dispatch.program,
             model: self.dispatch.delayed?,
             memory: self.memory,

@@ -54,7 +54,7 @@ pub struct Shadow {
 }
 
 impl CheckState for Shadow {
-    type Group = Origins;
+    type WorkgroupState = Origins;
 
     fn new(setup: &Setup<'_>) -> Shadow {
         let program = &setup.prepared.program;

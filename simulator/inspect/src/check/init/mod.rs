@@ -70,7 +70,7 @@ pub struct Shadow {
 }
 
 impl CheckState for Shadow {
-    type Group = InitGroup;
+    type WorkgroupState = InitGroup;
 
     /// Creates the shadow state, in which the registers that the launch sets are defined.
     fn new(setup: &Setup<'_>) -> Shadow {

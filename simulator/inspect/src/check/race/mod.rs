@@ -177,7 +177,7 @@ struct CompareSwaps {
 }
 
 impl CheckState for Shadow {
-    type Group = RaceGroup;
+    type WorkgroupState = RaceGroup;
 
     /// If the check is not chosen, nothing is recorded.
     fn new(setup: &Setup<'_>) -> Shadow {

@@ -85,7 +85,7 @@ pub struct Scoreboard {
 }
 
 impl CheckState for Scoreboard {
-    type Group = WaitGroup;
+    type WorkgroupState = WaitGroup;
 
     fn new(setup: &Setup<'_>) -> Scoreboard {
         Scoreboard::of(&setup.prepared.program, setup.effects, setup.chosen.waits)
