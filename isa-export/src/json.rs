@@ -42,10 +42,16 @@ impl Export<'_> {
         writeln!(out, "]}}")
     }
 
-    fn instruction(&self, table: &ArchTable, number: usize, at: usize, instruction: &Instruction) -> Value {
+    fn instruction(
+        &self,
+        table: &ArchTable,
+        number: usize,
+        index: usize,
+        instruction: &Instruction,
+    ) -> Value {
         let entries = &table.entries[instruction.entries.0 as usize..][..instruction.entries.1 as usize];
         let encodings: Vec<Value> = entries.iter().map(|one| entry(table, one)).collect();
-        let operation = (self.operation)(number, at);
+        let operation = (self.operation)(number, index);
         let mut value = json!({
             "name": instruction.name, "group": instruction.group(), "operation": operation, "encodings": encodings,
         });

@@ -100,17 +100,17 @@ impl<'a> OnDemand<'a> {
         Some(Operation { name: name.to_string(), sig, sem, file: id })
     }
 
-    fn contents(&self, at: usize) -> &Contents {
+    fn contents(&self, position: usize) -> &Contents {
         let index = self.index();
-        let ItemText { file, range } = &index.headers.items[at];
+        let ItemText { file, range } = &index.headers.items[position];
         let parse = || parse_items_in(self.sources, self.files[*file], range.clone()).0;
-        index.contents[at].get_or_init(|| Contents::of(parse()))
+        index.contents[position].get_or_init(|| Contents::of(parse()))
     }
 
-    fn tokens(&self, at: usize) -> &[Token] {
+    fn tokens(&self, position: usize) -> &[Token] {
         let index = self.index();
-        let ItemText { file, range } = &index.headers.items[at];
-        index.tokens[at].get_or_init(|| {
+        let ItemText { file, range } = &index.headers.items[position];
+        index.tokens[position].get_or_init(|| {
             let file = self.files[*file];
             let text = self.sources.file(file).text.get(range.clone()).unwrap_or_default();
             lex(file, text, range.start).0

@@ -80,13 +80,13 @@ impl Gpu {
 struct Fields<const N: usize>([u8; N]);
 
 impl<const N: usize> Fields<N> {
-    fn bytes(&mut self, at: usize, bytes: &[u8]) {
-        self.0[at..at + bytes.len()].copy_from_slice(bytes);
+    fn bytes(&mut self, index: usize, bytes: &[u8]) {
+        self.0[index..index + bytes.len()].copy_from_slice(bytes);
     }
 
-    fn text(&mut self, at: usize, text: &str) {
+    fn text(&mut self, index: usize, text: &str) {
         // Names are shorter than their fields, so the fields stay NUL-terminated.
-        self.bytes(at, &text.as_bytes()[..text.len().min(255)]);
+        self.bytes(index, &text.as_bytes()[..text.len().min(255)]);
     }
 
     fn ints(&mut self, list: &[(usize, c_int)]) {
@@ -97,8 +97,8 @@ impl<const N: usize> Fields<N> {
         list.iter().for_each(|(at, value)| self.bytes(*at, &value.to_le_bytes()));
     }
 
-    fn triple(&mut self, at: usize, values: [c_int; 3]) {
-        values.iter().enumerate().for_each(|(k, v)| self.bytes(at + 4 * k, &v.to_le_bytes()));
+    fn triple(&mut self, index: usize, values: [c_int; 3]) {
+        values.iter().enumerate().for_each(|(k, v)| self.bytes(index + 4 * k, &v.to_le_bytes()));
     }
 }
 

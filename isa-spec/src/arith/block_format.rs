@@ -89,9 +89,9 @@ pub fn block_texel(format: u32, block: u128, x: u32, y: u32) -> u128 {
 
 /// A texel of a block of BC4: two ends of 8 bits, and 3 bits for each texel that select an end, one of the values
 /// between them, or, if the ends are in the other order, one of four values, 0 or 1. The result has 16 bits.
-fn gradient(block: u64, at: usize, signed: bool) -> u16 {
+fn gradient(block: u64, index: usize, signed: bool) -> u16 {
     let (a, b) = (block as u8, (block >> 8) as u8);
-    let select = (block >> (16 + 3 * at)) & 7;
+    let select = (block >> (16 + 3 * index)) & 7;
     let ends = if signed { [a, b].map(|end| (end as i8).max(-127) as i64) } else { [a, b].map(i64::from) };
     let [first, last] = ends;
     let (largest, scale) = if signed { (127, 32767) } else { (255, 65535) };

@@ -203,14 +203,14 @@ pub fn and_mask(a: &Value, b: &Value, wave_size: u32) -> Option<Value> {
 }
 
 /// Evaluates `(value >> at) & mask`. Returns `None` if the result is unknown.
-pub fn masked(value: Value, mask: u32, at: u32) -> Option<Value> {
+pub fn masked(value: Value, mask: u32, offset: u32) -> Option<Value> {
     match value {
-        _ if at >= 32 => None,
+        _ if offset >= 32 => None,
         Value::Fixed { of, shift, mask: old } => {
-            Some(Value::Fixed { of, shift: shift + at, mask: old >> at & mask })
+            Some(Value::Fixed { of, shift: shift + offset, mask: old >> offset & mask })
         }
         Value::M0(index) => {
-            Some(Value::M0(M0Field { shift: index.shift + at, mask: index.mask >> at & mask }))
+            Some(Value::M0(M0Field { shift: index.shift + offset, mask: index.mask >> offset & mask }))
         }
         _ => None,
     }

@@ -307,7 +307,7 @@ impl Loader {
         Some(InstructionEncoding { encoding, condition, opcode, operands, span: self.span(node) })
     }
 
-    fn operand(&mut self, node: Node<'_, '_>, at: u32) -> Operand {
+    fn operand(&mut self, node: Node<'_, '_>, index: u32) -> Operand {
         let field = child(node, "FieldName").map(text_of).filter(|t| !t.is_empty());
         Operand {
             field,
@@ -320,7 +320,7 @@ impl Loader {
             implicit: self.flag_attribute(node, "IsImplicit").unwrap_or(false),
             in_microcode: self.flag_attribute(node, "IsBinaryMicrocodeRequired").unwrap_or(true),
             preserves: self.flag_attribute(node, "Preserves").unwrap_or(false),
-            order: self.attribute_number(node, "Order").and_then(|v| u32::try_from(v).ok()).unwrap_or(at),
+            order: self.attribute_number(node, "Order").and_then(|v| u32::try_from(v).ok()).unwrap_or(index),
             span: self.span(node),
         }
     }

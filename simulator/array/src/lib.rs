@@ -54,10 +54,10 @@ impl Array {
         self.bytes.is_empty()
     }
 
-    /// Element `at` in row-major order.
-    pub fn get(&self, at: usize) -> Option<Num> {
+    /// Element `index` in row-major order.
+    pub fn get(&self, index: usize) -> Option<Num> {
         let size = self.dtype.size();
-        Some(self.dtype.decode(self.bytes.get(at * size..(at + 1) * size)?))
+        Some(self.dtype.decode(self.bytes.get(index * size..(index + 1) * size)?))
     }
 
     /// The elements in row-major order.

@@ -89,9 +89,9 @@ impl Operand {
 }
 
 /// The forms of an instruction, given by its index in the architecture's table.
-pub fn instruction_forms(arch: Arch, at: usize) -> impl Iterator<Item = Form> {
+pub fn instruction_forms(arch: Arch, position: usize) -> impl Iterator<Item = Form> {
     let table = arch.table();
-    table.entries_of(&table.instructions[at]).iter().map(move |entry| form(table, entry))
+    table.entries_of(&table.instructions[position]).iter().map(move |entry| form(table, entry))
 }
 
 fn form(table: &'static ArchTable, entry: &Entry) -> Form {

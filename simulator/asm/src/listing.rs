@@ -91,14 +91,14 @@ impl<'a> Listing<'a> {
         })
     }
 
-    fn address(&self, at: usize) -> u64 {
-        self.base.wrapping_add(4 * at as u64)
+    fn address(&self, position: usize) -> u64 {
+        self.base.wrapping_add(4 * position as u64)
     }
 
     /// Decodes the instruction at a word. Returns the index of the next instruction.
-    fn step(&self, at: usize) -> (Result<Inst, DecodeError>, usize) {
-        let decoded = decode(self.options.arch, &self.words[at..]);
-        let next = decoded.as_ref().map_or(at + 1, |inst| at + inst.size as usize / 4);
+    fn step(&self, position: usize) -> (Result<Inst, DecodeError>, usize) {
+        let decoded = decode(self.options.arch, &self.words[position..]);
+        let next = decoded.as_ref().map_or(position + 1, |inst| position + inst.size as usize / 4);
         (decoded, next)
     }
 

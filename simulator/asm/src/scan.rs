@@ -53,13 +53,13 @@ pub fn class(byte: u8) -> u8 {
     CLASSES[byte as usize]
 }
 
-/// Returns the index after the run of bytes of class `wanted` that starts at `at`.
+/// Returns the index after the run of bytes of class `wanted` that starts at `position`.
 #[inline]
-pub fn end_of_class(bytes: &[u8], mut at: usize, wanted: u8) -> usize {
-    while at < bytes.len() && class(bytes[at]) & wanted != 0 {
-        at += 1;
+pub fn end_of_class(bytes: &[u8], mut position: usize, wanted: u8) -> usize {
+    while position < bytes.len() && class(bytes[position]) & wanted != 0 {
+        position += 1;
     }
-    at
+    position
 }
 
 /// A number as written.

@@ -382,9 +382,14 @@ impl Program {
 
 impl Section {
     /// Encodes an instruction at an offset. Returns its words.
-    pub(super) fn put_instruction(&mut self, at: usize, arch: Arch, inst: &Inst) -> Result<Words, AsmError> {
+    pub(super) fn put_instruction(
+        &mut self,
+        position: usize,
+        arch: Arch,
+        inst: &Inst,
+    ) -> Result<Words, AsmError> {
         let words = encode(arch, inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
-        for (word, bytes) in words.iter().zip(self.bytes[at..].chunks_mut(4)) {
+        for (word, bytes) in words.iter().zip(self.bytes[position..].chunks_mut(4)) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
         Ok(words)
@@ -393,7 +398,7 @@ impl Section {
     /// Stores a number of `width` bytes at an offset.
     pub(super) fn put_number(
         &mut self,
-        at: usize,
+        position: usize,
         value: i64,
         width: usize,
         span: Span,
@@ -401,7 +406,7 @@ impl Section {
         if !fits(value, width) {
             return Err(AsmError::new(span, format!("{value} does not fit {width} bytes")));
         }
-        self.bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        self.bytes[position..position + width].copy_from_slice(&value.to_le_bytes()[..width]);
         Ok(())
     }
 }

@@ -69,12 +69,12 @@ impl Listing {
     }
 
     /// Returns the source of an instruction and its line there, counted from 1; `None` if it has none.
-    fn position(&self, prepared: &Prepared, at: usize) -> Option<(usize, i64)> {
+    fn position(&self, prepared: &Prepared, index: usize) -> Option<(usize, i64)> {
         if self.disassembled {
-            return Some((0, at as i64 + 1));
+            return Some((0, index as i64 + 1));
         }
-        let file = prepared.program.source_line(at).map_or(0, |line| line.file as usize);
-        let line = prepared.program.lines[at] as i64;
+        let file = prepared.program.source_line(index).map_or(0, |line| line.file as usize);
+        let line = prepared.program.lines[index] as i64;
         (line > 0 && file < self.sources.len()).then_some((file, line))
     }
 

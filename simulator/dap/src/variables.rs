@@ -141,8 +141,8 @@ impl Session<'_, '_> {
     }
 
     /// Returns the members or elements of a variable.
-    fn parts(&mut self, at: usize) -> Result<Vec<Variable>, String> {
-        let NamedObject { object, name, wave, frame } = &self.objects[at];
+    fn parts(&mut self, position: usize) -> Result<Vec<Variable>, String> {
+        let NamedObject { object, name, wave, frame } = &self.objects[position];
         let (object, name, wave, frame) = (object.clone(), name.clone(), *wave, *frame);
         self.select_frame_of(wave, frame)?;
         let mut list = Vec::new();
@@ -187,18 +187,18 @@ impl Session<'_, '_> {
         }
     }
 
-    fn argument(&mut self, at: usize) -> Variable {
+    fn argument(&mut self, index: usize) -> Variable {
         let timeline = &self.debugger.timeline;
-        let buffer = &timeline.prepared.buffers[at];
+        let buffer = &timeline.prepared.buffers[index];
         let shape: Vec<String> = buffer.shape.iter().map(u64::to_string).collect();
         let kind = format!("{}[{}]", buffer.dtype.name(), shape.join(","));
         if buffer.shape.is_empty() {
-            let mut variable = self.element(at, 0, ValueFormat::default());
-            variable.name = self.debugger.timeline.prepared.buffers[at].name.clone();
+            let mut variable = self.element(index, 0, ValueFormat::default());
+            variable.name = self.debugger.timeline.prepared.buffers[index].name.clone();
             return variable;
         }
         let count = buffer.len_bytes / buffer.dtype.size() as u64;
-        let first: Vec<String> = (0..count.min(8)).map(|k| self.element_text(at, k, false)).collect();
+        let first: Vec<String> = (0..count.min(8)).map(|k| self.element_text(index, k, false)).collect();
         let more = if count > 8 { ", …" } else { "" };
         let address = timeline.memory().own_address(buffer.address);
         Variable {
@@ -206,16 +206,16 @@ impl Session<'_, '_> {
             value: format!("[{}{more}]", first.join(", ")),
             kind: Some(kind),
             evaluate_name: Some(buffer.name.clone()),
-            variables_reference: self.reference(Handle::Buffer(at)),
+            variables_reference: self.reference(Handle::Buffer(index)),
             indexed_variables: Some(count),
             memory_reference: Some(format!("0x{address:x}")),
             presentation_hint: None,
         }
     }
 
-    fn element_text(&self, at: usize, index: u64, hex: bool) -> String {
+    fn element_text(&self, position: usize, index: u64, hex: bool) -> String {
         let timeline = &self.debugger.timeline;
-        let buffer = &timeline.prepared.buffers[at];
+        let buffer = &timeline.prepared.buffers[position];
         let size = buffer.dtype.size();
         match timeline.memory().load_value(buffer.address + index * size as u64, size as u32) {
             Ok(bits) if hex => format!("0x{:0width$x}", bits as u64, width = 2 * size),
@@ -224,13 +224,13 @@ impl Session<'_, '_> {
         }
     }
 
-    fn element(&mut self, at: usize, index: u64, format: ValueFormat) -> Variable {
-        let buffer = &self.debugger.timeline.prepared.buffers[at];
+    fn element(&mut self, position: usize, index: u64, format: ValueFormat) -> Variable {
+        let buffer = &self.debugger.timeline.prepared.buffers[position];
         let address = buffer.address + index * buffer.dtype.size() as u64;
         let address = self.debugger.timeline.memory().own_address(address);
         Variable {
             name: format!("[{index}]"),
-            value: self.element_text(at, index, format.hex),
+            value: self.element_text(position, index, format.hex),
             kind: Some(buffer.dtype.name().to_string()),
             evaluate_name: Some(format!("{}[{index}]", buffer.name)),
             memory_reference: Some(format!("0x{address:x}")),

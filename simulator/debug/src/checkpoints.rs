@@ -95,8 +95,8 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
-    fn remove(&mut self, at: usize) {
-        let old = self.list.remove(at);
+    fn remove(&mut self, index: usize) {
+        let old = self.list.remove(index);
         let unshared = old.pages.iter().filter(|page| Arc::strong_count(page) == 1);
         self.bytes -= old.group.bytes() + unshared.map(|page| page.len()).sum::<usize>();
         for suspended in &old.groups.suspended {

@@ -274,13 +274,13 @@ impl<'a> Timeline<'a> {
     }
 
     /// Returns a wave of the running workgroup.
-    pub fn wave(&self, at: usize) -> &Wave {
-        &self.group.slots[at].wave
+    pub fn wave(&self, index: usize) -> &Wave {
+        &self.group.slots[index].wave
     }
 
     /// Returns the calls of a wave that have not returned, innermost last.
-    pub fn calls(&self, at: usize) -> &[Call] {
-        self.tracked.get(at).map_or(&[], |tracked| tracked.calls.calls())
+    pub fn calls(&self, index: usize) -> &[Call] {
+        self.tracked.get(index).map_or(&[], |tracked| tracked.calls.calls())
     }
 
     /// Returns the number of waves in the workgroup.
@@ -289,13 +289,13 @@ impl<'a> Timeline<'a> {
     }
 
     /// Returns whether a wave runs, waits or has ended.
-    pub fn status(&self, at: usize) -> Status {
-        self.group.slots[at].status
+    pub fn status(&self, index: usize) -> Status {
+        self.group.slots[index].status
     }
 
     /// Returns whether a wave can take a step.
-    pub fn can_run(&self, at: usize) -> bool {
-        self.fault.is_none() && self.group.can_run(at)
+    pub fn can_run(&self, index: usize) -> bool {
+        self.fault.is_none() && self.group.can_run(index)
     }
 
     /// Executes one instruction of a wave. The last instruction of a workgroup starts the next workgroup, or

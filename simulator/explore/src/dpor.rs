@@ -285,7 +285,7 @@ impl Search {
     }
 
     /// Records a step: the steps that happen before it, and the races with them.
-    fn record_at(&mut self, clocks: &mut Clocks, at: usize, event: &Event, races: bool) {
+    fn record_at(&mut self, clocks: &mut Clocks, index: usize, event: &Event, races: bool) {
         let thread = clocks.slot(event.thread);
         let mut clock = clocks.threads[thread].clone();
         for operation in &event.demanded {
@@ -304,13 +304,13 @@ impl Search {
         }
         let footprint = Rc::new(event.footprint.clone());
         if !event.footprint.is_empty() {
-            for before in (0..at).rev() {
+            for before in (0..index).rev() {
                 let other = &self.stack[before];
                 if happens_before(other, &clock) || other.footprint.conflict(&footprint).is_none() {
                     continue;
                 }
                 if races && before >= self.fixed && self.bounds.preemptions.is_none() {
-                    self.race(before, at, event.thread, &clock);
+                    self.race(before, index, event.thread, &clock);
                 }
                 let known = self.stack[before].clock.clone();
                 join(&mut clock, &known);
@@ -341,22 +341,22 @@ impl Search {
             }
         }
         for other in &event.awakened {
-            clocks.awakened[*other as usize] = Some(at);
+            clocks.awakened[*other as usize] = Some(index);
         }
-        let node = &mut self.stack[at];
+        let node = &mut self.stack[index];
         (node.slot, node.footprint, node.clock) = (thread, footprint, clock);
     }
 
-    /// Adds a choice before the step `before` that leads to executions in which the step `at`, of `thread`, comes first.
+    /// Adds a choice before the step `before` that leads to executions in which the step `index`, of `thread`, comes first.
     /// `clock` has the steps that happen before it, apart from `before` and those before that.
-    fn race(&mut self, before: usize, at: usize, thread: Thread, clock: &[u32]) {
+    fn race(&mut self, before: usize, index: usize, thread: Thread, clock: &[u32]) {
         let first = &self.stack[before];
         // The steps in between that do not happen after the first one, and then the second one. A wave whose first step
         // among them depends on no other of them can come first.
         let mut independent: Vec<usize> = Vec::new();
         let mut initials: Vec<Thread> = Vec::new();
         let mut seen: Vec<Thread> = Vec::new();
-        for between in before + 1..at {
+        for between in before + 1..index {
             let node = &self.stack[between];
             if happens_before(first, &node.clock) {
                 continue;

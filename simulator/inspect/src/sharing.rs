@@ -142,10 +142,12 @@ pub fn sharing(program: &Program, entry_pc: u64) -> Option<Sharing> {
     reached.filter_map(|at| means(program, at).map(|means| Sharing { pc: program.pcs[at], means })).next()
 }
 
-fn means(program: &Program, at: usize) -> Option<Means> {
-    let inst = &program.insts[at];
+fn means(program: &Program, index: usize) -> Option<Means> {
+    let inst = &program.insts[index];
     let facts = |entry| program.facts(entry, program.wave_size);
-    if program.replaced_semantics(program.pcs[at]).is_some() || program.semantics(program.pcs[at]).is_none() {
+    if program.replaced_semantics(program.pcs[index]).is_some()
+        || program.semantics(program.pcs[index]).is_none()
+    {
         return Some(Means::Unknown);
     }
     let effects = effects::effects(program.arch, inst, program.wave_size, facts);

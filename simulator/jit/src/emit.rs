@@ -162,13 +162,13 @@ impl Emitter<'_> {
     }
 
     /// Emits an operation that neither calls its handler nor ends its block.
-    pub fn operation(&mut self, at: u32) -> R<()> {
-        let op = self.ops[at as usize];
-        self.env = Env::new(at);
-        match &self.selections.of(at).how {
+    pub fn operation(&mut self, op_index: u32) -> R<()> {
+        let op = self.ops[op_index as usize];
+        self.env = Env::new(op_index);
+        match &self.selections.of(op_index).how {
             Selected::Scalar(once) => self.scalar_op(once),
-            Selected::Lanes(_) | Selected::Access(Access::Scratch(..)) => self.buffer(at, &op),
-            Selected::Access(access) => self.buffer_access(at, &op, access),
+            Selected::Lanes(_) | Selected::Access(Access::Scratch(..)) => self.buffer(op_index, &op),
+            Selected::Access(access) => self.buffer_access(op_index, &op, access),
             Selected::Nop | Selected::Call(_) | Selected::Branch(_) => Ok(()),
         }
     }
@@ -186,19 +186,19 @@ impl Emitter<'_> {
     }
 
     /// The label of the unit's block at an operation, if it is for these bits that extend VGPR numbers.
-    fn block_at(&self, at: u32, msbs: Option<u32>) -> Option<Label> {
-        let same = msbs.is_none() || self.msbs_before(at) == msbs;
-        self.unit.blocks.get(&at).copied().filter(|_| same)
+    fn block_at(&self, op_index: u32, msbs: Option<u32>) -> Option<Label> {
+        let same = msbs.is_none() || self.msbs_before(op_index) == msbs;
+        self.unit.blocks.get(&op_index).copied().filter(|_| same)
     }
 
     /// MODE's bits that extend VGPR numbers before an operation of the unit, if they are tracked.
-    pub fn msbs_before(&self, at: u32) -> Option<u32> {
-        self.unit.msbs.as_ref()?.get(&at).copied()
+    pub fn msbs_before(&self, op_index: u32) -> Option<u32> {
+        self.unit.msbs.as_ref()?.get(&op_index).copied()
     }
 
     /// The same after it.
-    pub fn msbs_after(&self, at: u32) -> Option<u32> {
-        self.msbs_before(at).map(|before| self.context.program.sets_msbs(at).unwrap_or(before))
+    pub fn msbs_after(&self, op_index: u32) -> Option<u32> {
+        self.msbs_before(op_index).map(|before| self.context.program.sets_msbs(op_index).unwrap_or(before))
     }
 
     /// Writes MODE's bits that extend VGPR numbers, which code tracks instead, before code ends.
@@ -224,8 +224,8 @@ impl Emitter<'_> {
         self.b.f.push(Inst::Jump(self.unit.exit));
     }
 
-    fn op_address(&mut self, at: u32) -> V {
-        self.b.f.iconst(self.context.program.address_of(at))
+    fn op_address(&mut self, op_index: u32) -> V {
+        self.b.f.iconst(self.context.program.address_of(op_index))
     }
 
     /// Calls the handlers of consecutive operations, with all state in the wave. `may_switch`: other waves
@@ -262,16 +262,16 @@ impl Emitter<'_> {
 
     /// Returns the function for an operation that only ends the wave or waits for a barrier, and its
     /// arguments after the frame and the operation.
-    fn switching_function(&mut self, at: u32) -> R<Option<(*const (), Vec<u32>)>> {
-        let handlers = &self.selections.of(at).handlers;
+    fn switching_function(&mut self, op_index: u32) -> R<Option<(*const (), Vec<u32>)>> {
+        let handlers = &self.selections.of(op_index).handlers;
         let Some((builtin, number)) = effects::switching_builtin(handlers) else { return Ok(None) };
-        let complete = self.ops[at as usize].complete();
-        let after = self.ops[(at as usize + 1).min(self.ops.len() - 1)].pc;
+        let complete = self.ops[op_index as usize].complete();
+        let after = self.ops[(op_index as usize + 1).min(self.ops.len() - 1)].pc;
         Ok(match (builtin, number) {
             (Control::EndPgm, _) => Some((end_wave as *const (), vec![complete, after])),
             (Control::Barrier, _) => Some((arrive_at_barrier as *const (), vec![complete, after])),
             (_, Some(number)) => {
-                self.env = Env::new(at);
+                self.env = Env::new(op_index);
                 match self.value(number)? {
                     Val::Const(number) => {
                         Some((wait_for_barrier as *const (), vec![complete, after, number as u32]))
@@ -326,12 +326,12 @@ impl Emitter<'_> {
     }
 
     /// Emits an operation that may write the PC and ends its block.
-    fn branch(&mut self, once: &Once, at: u32, next: u32) -> R<()> {
+    fn branch(&mut self, once: &Once, op_index: u32, next: u32) -> R<()> {
         self.close_run()?;
         self.b.set_daz(self.unit.daz_between_blocks);
         self.read_operands(once)?;
         let stmts: Vec<&Stmt> = once.body.iter().collect();
-        self.branch_path(&stmts, None, &self.ops[at as usize], next)
+        self.branch_path(&stmts, None, &self.ops[op_index as usize], next)
     }
 
     /// Emits one path through the statements of a branch; conditional PC writes split it.

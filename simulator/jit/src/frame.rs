@@ -228,8 +228,8 @@ pub mod frame_offset {
 /// Offsets of fields of a wave, relative to its SGPRs.
 pub mod wave_offset {
     use super::{Wave, offset_of};
-    const fn from_sgprs(at: usize) -> i32 {
-        at as i32 - offset_of!(Wave, sgprs) as i32
+    const fn from_sgprs(offset: usize) -> i32 {
+        offset as i32 - offset_of!(Wave, sgprs) as i32
     }
     pub const SCC: i32 = from_sgprs(offset_of!(Wave, scc));
     pub const MODE: i32 = from_sgprs(offset_of!(Wave, mode));

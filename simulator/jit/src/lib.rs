@@ -395,9 +395,9 @@ impl Inner {
 impl EntryTable {
     /// Counts a bailout of code that was entered at an operation.
     #[cold]
-    fn count_bailout(&self, at: usize) {
-        if self.entries[at].bailouts.fetch_add(1, Ordering::Relaxed) >= MAX_BAILOUTS {
-            self.heat[at].store(NEVER_COMPILE, Ordering::Relaxed);
+    fn count_bailout(&self, index: usize) {
+        if self.entries[index].bailouts.fetch_add(1, Ordering::Relaxed) >= MAX_BAILOUTS {
+            self.heat[index].store(NEVER_COMPILE, Ordering::Relaxed);
         }
     }
 }

@@ -78,11 +78,11 @@ pub struct Selector(HashMap<u16, Arc<Operation>>);
 
 impl Selector {
     /// Selects how an operation of a program is executed.
-    fn select(&mut self, at: u32, program: &ProgramSnapshot) -> Selection {
-        let op = &program.ops[at as usize];
+    fn select(&mut self, op_index: u32, program: &ProgramSnapshot) -> Selection {
+        let op = &program.ops[op_index as usize];
         let Some((number, variant)) = number(op) else { return stop() };
         let operation = self.0.entry(number).or_insert_with(|| operation(number));
-        let how = match program.sets_msbs(at) {
+        let how = match program.sets_msbs(op_index) {
             // Units track the bits instead of writing them.
             Some(_) => Selected::Nop,
             None => operation.select(op, variant, &program.exts[op.ext as usize]),
@@ -98,11 +98,11 @@ impl Selector {
     /// Returns the selection of an operation, which is selected unless it has been before.
     pub fn of<'s>(
         &mut self,
-        at: u32,
+        op_index: u32,
         program: &ProgramSnapshot,
         selections: &'s mut Selections,
     ) -> &'s Selection {
-        selections.of_or(at, || self.select(at, program))
+        selections.of_or(op_index, || self.select(op_index, program))
     }
 }
 

@@ -153,16 +153,16 @@ pub struct Selections(Vec<Option<Selection>>);
 impl Selections {
     /// Returns the selection of an operation that belongs to a unit: all of them have been selected when the
     /// unit was discovered.
-    pub fn of(&self, at: u32) -> &Selection {
-        self.0[at as usize].as_ref().expect("operations of units have been selected")
+    pub fn of(&self, op_index: u32) -> &Selection {
+        self.0[op_index as usize].as_ref().expect("operations of units have been selected")
     }
 
     /// Returns the selection of an operation, which `select` selects if it has not been selected before.
-    pub fn of_or(&mut self, at: u32, select: impl FnOnce() -> Selection) -> &Selection {
-        let at = at as usize;
-        if self.0.len() <= at {
-            self.0.resize_with(at + 1, || None);
+    pub fn of_or(&mut self, op_index: u32, select: impl FnOnce() -> Selection) -> &Selection {
+        let op_index = op_index as usize;
+        if self.0.len() <= op_index {
+            self.0.resize_with(op_index + 1, || None);
         }
-        self.0[at].get_or_insert_with(select)
+        self.0[op_index].get_or_insert_with(select)
     }
 }

@@ -59,14 +59,14 @@ impl ProgramSnapshot {
     }
 
     /// Returns the bits after an operation that only sets them.
-    pub fn sets_msbs(&self, at: u32) -> Option<u32> {
-        self.msbs_after.get(at as usize).copied().flatten()
+    pub fn sets_msbs(&self, op_index: u32) -> Option<u32> {
+        self.msbs_after.get(op_index as usize).copied().flatten()
     }
 
     /// Returns an operation with its VGPR numbers extended by these bits; `None` if it has a register that does not
     /// exist.
-    pub fn extended(&self, at: u32, msbs: u32) -> Option<Op> {
-        let op = &self.ops[at as usize];
+    pub fn extended(&self, op_index: u32, msbs: u32) -> Option<Op> {
+        let op = &self.ops[op_index as usize];
         extended(op, self.exts[op.ext as usize].by_mode.msbs, msbs, self.arch).ok()
     }
 
@@ -89,8 +89,8 @@ impl ProgramSnapshot {
     }
 
     /// Returns the address of an operation of the program.
-    pub fn address_of(&self, at: u32) -> u64 {
-        (self.address + at as usize * size_of::<Op>()) as u64
+    pub fn address_of(&self, op_index: u32) -> u64 {
+        (self.address + op_index as usize * size_of::<Op>()) as u64
     }
 
     /// Returns the operation at a byte offset of the code.

@@ -32,8 +32,8 @@ pub struct Unit {
 
 impl Unit {
     /// Returns the bits before an operation of the unit.
-    pub fn msbs_before(&self, at: u32) -> u32 {
-        self.msbs.get(&at).copied().unwrap_or(0)
+    pub fn msbs_before(&self, op_index: u32) -> u32 {
+        self.msbs.get(&op_index).copied().unwrap_or(0)
     }
 }
 
@@ -104,10 +104,10 @@ pub fn discover(
 }
 
 /// Returns the operations that a branch may jump to.
-pub fn targets(at: u32, context: &CompileContext<'_>, selections: &Selections) -> Vec<u32> {
-    let op = &context.program.ops[at as usize];
+pub fn targets(op_index: u32, context: &CompileContext<'_>, selections: &Selections) -> Vec<u32> {
+    let op = &context.program.ops[op_index as usize];
     let mut found = Vec::new();
-    if let Some(once) = selections.of(at).branch() {
+    if let Some(once) = selections.of(op_index).branch() {
         each_stmt(&once.body, &mut |stmt| {
             if let Ok((StatementLowering::Jump(to), _)) = recognise_statement(stmt)
                 && let Some(pc) = static_target(to, op.pc as u64, op.imm)

@@ -129,8 +129,8 @@ fn from_bundles<'a>(bytes: &'a [u8], request: &TargetRequest) -> Result<Cow<'a, 
     })
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
+fn number(bytes: &[u8], index: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(index..index.checked_add(8)?)?.try_into().ok()?))
 }
 
 fn corrupt(what: &str) -> LoadError {
@@ -154,7 +154,7 @@ pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, LoadError> {
     Ok(out)
 }
 
-/// Reads offset, size and ID of the entry whose header is at `at`.
+/// Reads offset, size and ID of the entry whose header is at `index`.
 fn header(bytes: &[u8], at: &mut usize) -> Option<(usize, usize, String)> {
     let field = |k: usize| usize::try_from(number(bytes, *at + 8 * k)?).ok();
     let (offset, size, len) = (field(0)?, field(1)?, field(2)?);

@@ -234,12 +234,12 @@ pub fn webs(code: &Code, register: Register) -> Vec<Web> {
 struct Groups(Vec<usize>);
 
 impl Groups {
-    fn root(&mut self, mut at: usize) -> usize {
-        while self.0[at] != at {
-            self.0[at] = self.0[self.0[at]];
-            at = self.0[at];
+    fn root(&mut self, mut index: usize) -> usize {
+        while self.0[index] != index {
+            self.0[index] = self.0[self.0[index]];
+            index = self.0[index];
         }
-        at
+        index
     }
 
     fn join(&mut self, a: usize, b: usize) {

@@ -34,8 +34,8 @@ pub fn names(arch: Arch) -> Result<Value, String> {
 }
 
 /// Returns the operation of an instruction, given by its index in the table, if it has semantics.
-pub fn operation(arch: Arch, at: usize) -> Option<u16> {
-    let operation = isa::BY_ARCH[arch as usize][at];
+pub fn operation(arch: Arch, index: usize) -> Option<u16> {
+    let operation = isa::BY_ARCH[arch as usize][index];
     ((operation as usize) < isa::OPERATIONS.len()).then_some(operation)
 }
 

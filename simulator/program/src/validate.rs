@@ -269,8 +269,8 @@ mod tests {
         operation(&op, lowered.pools.consts.len(), &lowered.pools.exts).expect_err(text)
     }
 
-    fn vector(at: usize) -> Source {
-        Source::vector(at).expect("a vector")
+    fn vector(index: usize) -> Source {
+        Source::vector(index).expect("a vector")
     }
 
     #[test]

@@ -68,11 +68,11 @@ enum Content {
 }
 
 impl Content {
-    fn word(self, at: usize) -> u32 {
+    fn word(self, index: usize) -> u32 {
         match self {
             Content::All(bit) => 0_u32.wrapping_sub(bit as u32),
-            Content::Pattern(k) => pattern(at, k),
-            Content::Noise(variant) => noise(at, variant),
+            Content::Pattern(k) => pattern(index, k),
+            Content::Noise(variant) => noise(index, variant),
         }
     }
 }
@@ -88,10 +88,10 @@ pub struct Reader<'a> {
 
 const REGISTERS: usize = ALL_VGPRS + SGPRS + 1;
 
-fn register(at: usize) -> Register {
-    match at {
-        _ if at < ALL_VGPRS => Register::Vector(at as u32),
-        _ if at < ALL_VGPRS + SGPRS => Register::Scalar((at - ALL_VGPRS) as u32),
+fn register(index: usize) -> Register {
+    match index {
+        _ if index < ALL_VGPRS => Register::Vector(index as u32),
+        _ if index < ALL_VGPRS + SGPRS => Register::Scalar((index - ALL_VGPRS) as u32),
         _ => Register::Scc,
     }
 }
@@ -133,13 +133,13 @@ fn wave(setup: &Setup, lanes: bool, content: Content) -> Wave {
 }
 
 /// Words that differ by experiment: those of experiment `k` have bit `k` of the number of each bit.
-fn pattern(at: usize, k: u32) -> u32 {
-    (0..32).fold(0, |word, bit| word | (((at * 32 + bit) >> k & 1) as u32) << bit)
+fn pattern(index: usize, k: u32) -> u32 {
+    (0..32).fold(0, |word, bit| word | (((index * 32 + bit) >> k & 1) as u32) << bit)
 }
 
 /// Words without a pattern, to test what was learned.
-fn noise(at: usize, variant: u32) -> u32 {
-    let seed = (at as u32 + 1).wrapping_mul(0x9e37_79b9) ^ (variant + 1).wrapping_mul(0x85eb_ca6b);
+fn noise(index: usize, variant: u32) -> u32 {
+    let seed = (index as u32 + 1).wrapping_mul(0x9e37_79b9) ^ (variant + 1).wrapping_mul(0x85eb_ca6b);
     let mixed = (seed ^ seed >> 15).wrapping_mul(0x2c1b_3c6d);
     mixed ^ mixed >> 13
 }

@@ -111,15 +111,15 @@ pub fn initial(terms: &mut Terms, setup: &Setup, lanes: Lanes, lane: u32, regist
 }
 
 /// Replaces a bit.
-pub fn with_bit(terms: &mut Terms, word: Term, at: u32, bit: Term) -> Term {
+pub fn with_bit(terms: &mut Terms, word: Term, index: u32, bit: Term) -> Term {
     let width = terms.width(word);
     let mut result = bit;
-    if at > 0 {
-        let below = terms.extract(word, 0, at);
+    if index > 0 {
+        let below = terms.extract(word, 0, index);
         result = terms.concat(result, below);
     }
-    if at + 1 < width {
-        let above = terms.extract(word, at + 1, width - at - 1);
+    if index + 1 < width {
+        let above = terms.extract(word, index + 1, width - index - 1);
         result = terms.concat(above, result);
     }
     result

@@ -15,10 +15,10 @@ impl U32x8 {
 
     /// Writes the words to lanes `8 * at` and following.
     #[inline(always)]
-    pub fn put(self, vec: &mut LaneVec, at: usize) {
+    pub fn put(self, vec: &mut LaneVec, index: usize) {
         // Not `copy_from_slice`, which may stay a call.
         for k in 0..8 {
-            vec.0[8 * at + k] = self.0[k];
+            vec.0[8 * index + k] = self.0[k];
         }
     }
 }

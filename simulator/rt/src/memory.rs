@@ -179,19 +179,19 @@ fn exchange_shared(
 }
 
 #[inline(always)]
-fn lds<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize) -> Option<&'c mut [u8]> {
-    let at = at as usize;
-    cx.lds.get_mut(at..at.wrapping_add(len))
+fn lds<'c>(cx: &'c mut Cx<'_>, address: u64, len: usize) -> Option<&'c mut [u8]> {
+    let address = address as usize;
+    cx.lds.get_mut(address..address.wrapping_add(len))
 }
 
 #[inline(always)]
-fn scratch<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize, lane: Option<u32>) -> Option<&'c mut [u8]> {
+fn scratch<'c>(cx: &'c mut Cx<'_>, address: u64, len: usize, lane: Option<u32>) -> Option<&'c mut [u8]> {
     let stride = cx.scratch_stride as u64;
-    if at > stride || len as u64 > stride - at {
+    if address > stride || len as u64 > stride - address {
         return None;
     }
-    let at = (lane.unwrap_or(0) as u64 * stride + at) as usize;
-    cx.scratch.get_mut(at..at + len)
+    let address = (lane.unwrap_or(0) as u64 * stride + address) as usize;
+    cx.scratch.get_mut(address..address + len)
 }
 
 // Slow paths for accesses that are out of bounds or watched, kept out of line so that the fast paths stay
@@ -203,12 +203,12 @@ fn scratch<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize, lane: Option<u32>) -> Op
 fn missed_load<const BYTES: usize>(
     cx: &mut Cx<'_>,
     space: Space,
-    at: u64,
+    address: u64,
     lane: Option<u32>,
     missed: impl FnOnce(&mut Cx<'_>) -> Result<[u8; BYTES], Flow>,
 ) -> Result<[u8; BYTES], Flow> {
     let mut bytes = [0; BYTES];
-    match watched::load(cx, space, at, lane, &mut bytes) {
+    match watched::load(cx, space, address, lane, &mut bytes) {
         Some(result) => result.map(|()| bytes),
         None => missed(cx),
     }
@@ -227,18 +227,18 @@ fn missed_store(
 
 /// LDS stores beyond the allocation are dropped.
 #[cold]
-fn missed_lds_store(cx: &mut Cx<'_>, at: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Flow> {
-    watched::store(cx, Space::Lds, at, lane, bytes).unwrap_or(Ok(()))
+fn missed_lds_store(cx: &mut Cx<'_>, address: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Flow> {
+    watched::store(cx, Space::Lds, address, lane, bytes).unwrap_or(Ok(()))
 }
 
 #[cold]
-fn missed_scratch_store(cx: &mut Cx<'_>, at: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Flow> {
-    let missed = watched::store(cx, Space::Scratch, at, lane, bytes);
-    missed.unwrap_or_else(|| Err(scratch_fault(cx, at, bytes.len(), lane, true)))
+fn missed_scratch_store(cx: &mut Cx<'_>, address: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Flow> {
+    let missed = watched::store(cx, Space::Scratch, address, lane, bytes);
+    missed.unwrap_or_else(|| Err(scratch_fault(cx, address, bytes.len(), lane, true)))
 }
 
 #[cold]
-fn scratch_fault(cx: &mut Cx<'_>, at: u64, len: usize, lane: Option<u32>, write: bool) -> Flow {
-    let e = MemError { address: at, size_bytes: len as u32, write };
+fn scratch_fault(cx: &mut Cx<'_>, offset: u64, len: usize, lane: Option<u32>, write: bool) -> Flow {
+    let e = MemError { address: offset, size_bytes: len as u32, write };
     cx.fault(Event::scratch_overflow(e, cx.scratch_stride, lane))
 }

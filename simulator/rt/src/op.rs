@@ -92,8 +92,8 @@ impl Source {
     }
 
     /// A lane vector of the register file, if at least as many follow as the widest source has.
-    pub const fn vector(at: usize) -> Option<Source> {
-        if at + STAGE_VECS <= OPERAND_VECS { Some(Source(VECTOR + at as u16)) } else { None }
+    pub const fn vector(index: usize) -> Option<Source> {
+        if index + STAGE_VECS <= OPERAND_VECS { Some(Source(VECTOR + index as u16)) } else { None }
     }
 
     /// The staged source of an operation's slot.
@@ -103,10 +103,10 @@ impl Source {
         Source(VECTOR + (STAGE + STAGE_VECS * slot) as u16)
     }
 
-    /// `dwords` constants in the scalar file, beginning at index `at`.
-    pub const fn scalar_constant(at: usize, dwords: usize) -> Option<Source> {
-        let fits = dwords <= SCALAR_CONSTS && at <= SCALAR_CONSTS - dwords;
-        if fits { Some(Source((SGPRS + at) as u16)) } else { None }
+    /// `dwords` constants in the scalar file, beginning at `index`.
+    pub const fn scalar_constant(index: usize, dwords: usize) -> Option<Source> {
+        let fits = dwords <= SCALAR_CONSTS && index <= SCALAR_CONSTS - dwords;
+        if fits { Some(Source((SGPRS + index) as u16)) } else { None }
     }
 
     /// A constant in the program's pool, for a source slot.

@@ -236,7 +236,7 @@ pub trait Elements<const N: usize> {
     /// Returns eight consecutive elements.
     ///
     /// # Safety
-    /// The host has AVX2, and `at` is below `N / 8`.
+    /// The host has AVX2, and `index` is below `N / 8`.
     #[cfg(target_arch = "x86_64")]
     unsafe fn eight(&self, at: usize) -> std::arch::x86_64::__m256;
 }
@@ -257,16 +257,16 @@ impl<const N: usize> Elements<N> for u32 {
 
 impl<const N: usize> Elements<N> for [u32; N] {
     #[inline(always)]
-    fn element(&self, at: usize) -> u32 {
-        self[at]
+    fn element(&self, index: usize) -> u32 {
+        self[index]
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    unsafe fn eight(&self, at: usize) -> std::arch::x86_64::__m256 {
-        debug_assert!(8 * at + 8 <= N);
-        // SAFETY: the caller guarantees AVX2 and that eight elements begin at `8 * at`.
-        unsafe { std::arch::x86_64::_mm256_loadu_ps(self.as_ptr().add(8 * at).cast()) }
+    unsafe fn eight(&self, index: usize) -> std::arch::x86_64::__m256 {
+        debug_assert!(8 * index + 8 <= N);
+        // SAFETY: the caller guarantees AVX2 and that eight elements begin at `8 * index`.
+        unsafe { std::arch::x86_64::_mm256_loadu_ps(self.as_ptr().add(8 * index).cast()) }
     }
 }
 

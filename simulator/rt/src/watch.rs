@@ -42,18 +42,24 @@ fn place(space: Space, addr: u64) -> (Place, u64) {
     }
 }
 
-/// Returns `len` bytes at `at` in LDS or in a lane's scratch.
-fn local<'w>(watch: &'w mut Watch<'_>, place: Place, at: u64, len: usize, lane: u32) -> Option<&'w mut [u8]> {
+/// Returns `len` bytes at `address` in LDS or in a lane's scratch.
+fn local<'w>(
+    watch: &'w mut Watch<'_>,
+    place: Place,
+    address: u64,
+    len: usize,
+    lane: u32,
+) -> Option<&'w mut [u8]> {
     if place == Place::Lds {
-        let end = at.checked_add(len as u64)?;
-        return watch.lds.get_mut(at as usize..usize::try_from(end).ok()?);
+        let end = address.checked_add(len as u64)?;
+        return watch.lds.get_mut(address as usize..usize::try_from(end).ok()?);
     }
     let stride = watch.scratch_stride as u64;
-    if at > stride || len as u64 > stride - at {
+    if address > stride || len as u64 > stride - address {
         return None;
     }
-    let at = (lane as u64 * stride + at) as usize;
-    watch.scratch.get_mut(at..at + len)
+    let address = (lane as u64 * stride + address) as usize;
+    watch.scratch.get_mut(address..address + len)
 }
 
 /// Loads the words in bounds of a scalar load that exceeds the end: compilers fetch more arguments than a

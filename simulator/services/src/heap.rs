@@ -102,19 +102,19 @@ impl Blocks {
 
     /// Frees a block and merges it with adjacent free blocks. Addresses that are not blocks are ignored,
     /// since kernels can free anything.
-    fn free(&mut self, mut at: u64) {
-        let Some(mut len) = self.used.remove(&at) else { return };
+    fn free(&mut self, mut address: u64) {
+        let Some(mut len) = self.used.remove(&address) else { return };
         self.version += 1;
-        if let Some((&before, &size)) = self.free.range(..at).next_back()
-            && before + size == at
+        if let Some((&before, &size)) = self.free.range(..address).next_back()
+            && before + size == address
         {
             self.free.remove(&before);
-            (at, len) = (before, size + len);
+            (address, len) = (before, size + len);
         }
-        if let Some(size) = self.free.remove(&(at + len)) {
+        if let Some(size) = self.free.remove(&(address + len)) {
             len += size;
         }
-        self.free.insert(at, len);
+        self.free.insert(address, len);
     }
 }
 

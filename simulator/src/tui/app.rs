@@ -339,13 +339,13 @@ impl<'a> App<'a> {
 
     /// Returns the line of an instruction in a listing, counted from 1, or its index among the instructions,
     /// counted from 0.
-    pub fn line_of(&self, listing: &Listing<'_>, at: usize) -> Option<usize> {
+    pub fn line_of(&self, listing: &Listing<'_>, index: usize) -> Option<usize> {
         let program = &self.debugger.timeline.prepared.program;
         match listing {
-            Listing::Instructions => Some(at),
-            Listing::Kernel { .. } => program.lines.get(at).map(|line| *line as usize),
+            Listing::Instructions => Some(index),
+            Listing::Kernel { .. } => program.lines.get(index).map(|line| *line as usize),
             Listing::File { file, .. } => {
-                let line = program.source_line(at).filter(|line| line.file as usize == *file)?;
+                let line = program.source_line(index).filter(|line| line.file as usize == *file)?;
                 Some(line.line as usize)
             }
         }

@@ -162,10 +162,10 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    fn label(&mut self, name: &'a str, at: usize) -> Result<(), TextError> {
+    fn label(&mut self, name: &'a str, position: usize) -> Result<(), TextError> {
         if self.label_offsets.insert(name, self.pc).is_some() {
             return Err(TextError::new(
-                at..at + name.len(),
+                position..position + name.len(),
                 format!("the label '{name}' is already defined"),
             ));
         }

@@ -225,8 +225,8 @@ fn shuffle(v: &Vector, of: impl Fn(usize) -> usize) -> Vector {
 }
 
 /// The two bits of an immediate for a position.
-fn two(imm: u8, at: usize) -> usize {
-    (imm >> (2 * at) & 3) as usize
+fn two(imm: u8, index: usize) -> usize {
+    (imm >> (2 * index) & 3) as usize
 }
 
 /// Shifts by a constant; what is shifted out is lost.

@@ -35,14 +35,14 @@ pub struct Memory {
 }
 
 /// A place in the wave.
-fn register(at: u64) -> Option<(u32, Register)> {
-    if let Some(offset) = at.checked_sub(VECTORS).filter(|offset| *offset < 2 * HALF) {
+fn register(address: u64) -> Option<(u32, Register)> {
+    if let Some(offset) = address.checked_sub(VECTORS).filter(|offset| *offset < 2 * HALF) {
         let (half, offset) = (offset / HALF, offset % HALF);
         let number = offset / LANE_VEC;
         let lane = 32 * half + offset % LANE_VEC / 4;
         return (number < ALL_VGPRS as u64).then_some((lane as u32, Register::Vector(number as u32)));
     }
-    let offset = at.wrapping_sub(SCALARS_AT) as i64;
+    let offset = address.wrapping_sub(SCALARS_AT) as i64;
     if offset == offset_of!(Wave, scc) as i64 - offset_of!(Wave, sgprs) as i64 {
         return Some((0, Register::Scc));
     }
@@ -52,31 +52,31 @@ fn register(at: u64) -> Option<(u32, Register)> {
 
 impl Memory {
     /// The word at an address.
-    fn word(&mut self, terms: &mut Terms, setup: &Setup, at: u64) -> Result<Term> {
-        if let Some(word) = self.words.get(&at) {
+    fn word(&mut self, terms: &mut Terms, setup: &Setup, address: u64) -> Result<Term> {
+        if let Some(word) = self.words.get(&address) {
             return Ok(*word);
         }
-        let word = start(terms, setup, at)?;
-        self.words.insert(at, word);
+        let word = start(terms, setup, address)?;
+        self.words.insert(address, word);
         Ok(word)
     }
 
     /// Loads bytes: 1, 2 or a multiple of 4, and extends them with zeros to at least 64 bits.
-    pub fn load(&mut self, terms: &mut Terms, setup: &Setup, at: u64, bytes: u64) -> Result<Term> {
+    pub fn load(&mut self, terms: &mut Terms, setup: &Setup, address: u64, bytes: u64) -> Result<Term> {
         if bytes < 4 {
-            if at % 4 + bytes > 4 {
+            if address % 4 + bytes > 4 {
                 return unsupported("an access across words");
             }
-            let word = self.word(terms, setup, at & !3)?;
-            let part = terms.extract(word, 8 * (at % 4) as u32, 8 * bytes as u32);
+            let word = self.word(terms, setup, address & !3)?;
+            let part = terms.extract(word, 8 * (address % 4) as u32, 8 * bytes as u32);
             return Ok(terms.zero_extend(part, 64));
         }
-        if !at.is_multiple_of(4) {
+        if !address.is_multiple_of(4) {
             return unsupported("an access across words");
         }
-        let mut value = self.word(terms, setup, at)?;
+        let mut value = self.word(terms, setup, address)?;
         for k in 1..bytes / 4 {
-            let high = self.word(terms, setup, at + 4 * k)?;
+            let high = self.word(terms, setup, address + 4 * k)?;
             value = terms.concat(high, value);
         }
         Ok(if terms.width(value) < 64 { terms.zero_extend(value, 64) } else { value })
@@ -87,28 +87,28 @@ impl Memory {
         &mut self,
         terms: &mut Terms,
         setup: &Setup,
-        at: u64,
+        address: u64,
         bytes: u64,
         value: Term,
     ) -> Result<()> {
         if bytes < 4 {
-            if at % 4 + bytes > 4 {
+            if address % 4 + bytes > 4 {
                 return unsupported("an access across words");
             }
-            let word = self.word(terms, setup, at & !3)?;
+            let word = self.word(terms, setup, address & !3)?;
             let part = terms.extract(value, 0, 8 * bytes as u32);
-            let word = terms.replace(word, part, 8 * (at % 4) as u32);
-            self.words.insert(at & !3, word);
+            let word = terms.replace(word, part, 8 * (address % 4) as u32);
+            self.words.insert(address & !3, word);
             return Ok(());
         }
-        if !at.is_multiple_of(4) {
+        if !address.is_multiple_of(4) {
             return unsupported("an access across words");
         }
         // What lies outside of all objects is no place to write.
-        start(terms, setup, at)?;
+        start(terms, setup, address)?;
         for k in 0..bytes / 4 {
             let word = terms.extract(value, 32 * k as u32, 32);
-            self.words.insert(at + 4 * k, word);
+            self.words.insert(address + 4 * k, word);
         }
         Ok(())
     }

@@ -104,23 +104,23 @@ impl Machine<'_> {
         }
     }
 
-    fn words(&mut self, state: &mut State, at: u64, count: u64) -> Result<Vec<Term>> {
+    fn words(&mut self, state: &mut State, address: u64, count: u64) -> Result<Vec<Term>> {
         (0..count)
             .map(|k| {
-                let word = state.memory.load(self.terms, self.setup, at + 4 * k, 4)?;
+                let word = state.memory.load(self.terms, self.setup, address + 4 * k, 4)?;
                 Ok(self.terms.extract(word, 0, 32))
             })
             .collect()
     }
 
-    fn load_vector(&mut self, state: &mut State, at: u64) -> Result<Vector> {
-        let words = self.words(state, at, 8)?;
+    fn load_vector(&mut self, state: &mut State, address: u64) -> Result<Vector> {
+        let words = self.words(state, address, 8)?;
         Ok(std::array::from_fn(|k| words[k]))
     }
 
-    fn store_words(&mut self, state: &mut State, at: u64, words: &[Term]) -> Result<()> {
+    fn store_words(&mut self, state: &mut State, address: u64, words: &[Term]) -> Result<()> {
         for (k, word) in (0..).zip(words) {
-            state.memory.store(self.terms, self.setup, at + 4 * k, 4, *word)?;
+            state.memory.store(self.terms, self.setup, address + 4 * k, 4, *word)?;
         }
         Ok(())
     }

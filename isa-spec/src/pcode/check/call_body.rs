@@ -262,11 +262,11 @@ impl<'a> Checker<'a> {
         result
     }
 
-    fn typed_local(&self, at: usize) -> TypedLocal {
-        let id = at as LocalId;
+    fn typed_local(&self, index: usize) -> TypedLocal {
+        let id = index as LocalId;
         TypedLocal {
-            local: self.locals[at].clone(),
-            span: self.spans[at],
+            local: self.locals[index].clone(),
+            span: self.spans[index],
             read: self.read_locals.contains(&id),
             assigned: self.assigned_locals.contains(&id),
         }

@@ -105,11 +105,13 @@ impl<'a> Checker<'a> {
 
     // ---- typed buffers
 
-    /// Returns the value that the body stores to component `at` of the element.
-    fn element(&self, at: usize) -> Option<&'a ast::Expr> {
+    /// Returns the value that the body stores to component `index` of the element.
+    fn element(&self, index: usize) -> Option<&'a ast::Expr> {
         let body = self.frames.last()?.body;
         body.iter().find_map(|s| match &s.kind {
-            ast::StmtKind::Assign { place, op: None, value } if component(place) == Some(at) => Some(value),
+            ast::StmtKind::Assign { place, op: None, value } if component(place) == Some(index) => {
+                Some(value)
+            }
             _ => None,
         })
     }

@@ -113,17 +113,17 @@ fn register<'t>(file: u8, first: u32, last: u32) -> Value<'t> {
     Value::Reg(Reg { base, count: (last - first + 1) as u16, half: None })
 }
 
-/// Parses one to four digits at `at`. Returns the value and the index after them.
+/// Parses one to four digits at `position`. Returns the value and the index after them.
 #[inline]
-fn decimal(text: &[u8], at: usize) -> Option<(u32, usize)> {
-    let (mut value, mut end) = (0, at);
+fn decimal(text: &[u8], position: usize) -> Option<(u32, usize)> {
+    let (mut value, mut end) = (0, position);
     while let Some(digit @ b'0'..=b'9') = text.get(end)
-        && end < at + 5
+        && end < position + 5
     {
         value = 10 * value + (digit - b'0') as u32;
         end += 1;
     }
-    matches!(end - at, 1..=4).then_some((value, end))
+    matches!(end - position, 1..=4).then_some((value, end))
 }
 
 /// Slow path for all that [`simple_operand`] rejects: a modifier, or any operand of [`parse_operand`].

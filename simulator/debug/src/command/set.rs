@@ -124,16 +124,25 @@ impl Debugger<'_> {
     ///
     /// # Errors
     /// The bytes do not exist.
-    pub fn write_bytes(&mut self, space: Space, focus: Focus, at: u64, bytes: &[u8]) -> Result<(), String> {
-        let edits = self.write(space, focus, at, bytes)?;
+    pub fn write_bytes(
+        &mut self,
+        space: Space,
+        focus: Focus,
+        address: u64,
+        bytes: &[u8],
+    ) -> Result<(), String> {
+        let edits = self.write(space, focus, address, bytes)?;
         self.edit(edits)
     }
 
-    fn write(&self, space: Space, focus: Focus, at: u64, bytes: &[u8]) -> Result<Vec<Edit>, String> {
+    fn write(&self, space: Space, focus: Focus, address: u64, bytes: &[u8]) -> Result<Vec<Edit>, String> {
         // This also checks that the bytes exist.
-        space.read(&self.timeline, focus, at, &mut vec![0; bytes.len()])?;
-        let at = space.range(&self.timeline, focus, at, bytes.len())?;
-        Ok((at..).zip(bytes.iter().copied()).map(|(at, value)| space.edit(at, value)).collect())
+        space.read(&self.timeline, focus, address, &mut vec![0; bytes.len()])?;
+        let address = space.range(&self.timeline, focus, address, bytes.len())?;
+        Ok((address..)
+            .zip(bytes.iter().copied())
+            .map(|(address, value)| space.edit(address, value))
+            .collect())
     }
 
     fn memory_edits(

@@ -293,10 +293,10 @@ impl Debugger<'_> {
 
     /// Returns the file and the line of an instruction: in the files that debug information names, or in the
     /// kernel's own text.
-    fn line_of(&self, at: usize) -> Option<(u32, u32)> {
+    fn line_of(&self, index: usize) -> Option<(u32, u32)> {
         let program = &self.timeline.prepared.program;
-        let file = program.source_line(at).map_or(0, |line| line.file);
-        Some((file, program.lines[at])).filter(|(_, line)| *line != 0)
+        let file = program.source_line(index).map_or(0, |line| line.file);
+        Some((file, program.lines[index])).filter(|(_, line)| *line != 0)
     }
 }
 

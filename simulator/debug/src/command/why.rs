@@ -190,7 +190,7 @@ impl Debugger<'_> {
     fn trace_sources(
         &mut self,
         value: Value,
-        at: usize,
+        index: usize,
         time: u64,
         indent: usize,
         trace: &mut Trace,
@@ -198,7 +198,7 @@ impl Debugger<'_> {
     ) {
         let w = self.timeline.wave(value.wave);
         let exec = wavesim_machine::state::wave::EXEC_LO as u16;
-        let sources: Vec<Value> = self.effects[at]
+        let sources: Vec<Value> = self.effects[index]
             .reads
             .iter()
             // EXEC determines which lanes run, not their values.
@@ -220,8 +220,8 @@ impl Debugger<'_> {
     }
 
     /// Returns the access of the current load that fills a register.
-    fn load_of(&mut self, value: Value, at: usize) -> Option<Access> {
-        let used = self.effects[at].writes.iter().find(|u| {
+    fn load_of(&mut self, value: Value, index: usize) -> Option<Access> {
+        let used = self.effects[index].writes.iter().find(|u| {
             let start = u.start(self.timeline.wave(value.wave));
             u.file == value.file && (start..start + u.count).contains(&value.register)
         })?;

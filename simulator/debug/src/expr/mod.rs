@@ -199,8 +199,8 @@ impl Space {
     }
 
     /// Converts an address in the kernel's unit to bytes.
-    pub(super) fn address(memory: &Memory, at: u64) -> u64 {
-        if memory.is_word_addressed() { wavesim_machine::memory::word_address(at) } else { at }
+    pub(super) fn address(memory: &Memory, offset: u64) -> u64 {
+        if memory.is_word_addressed() { wavesim_machine::memory::word_address(offset) } else { offset }
     }
 
     /// Returns the position of bytes in LDS or in the scratch of all waves; for global memory, the address.
@@ -208,20 +208,20 @@ impl Space {
         self,
         timeline: &timeline::Timeline<'_>,
         focus: Focus,
-        at: u64,
+        offset: u64,
         len: usize,
     ) -> Result<u64, String> {
         let shape = &timeline.prepared.shape;
         let (name, start, size) = match self {
-            Space::Global => return Ok(Space::address(timeline.memory(), at)),
+            Space::Global => return Ok(Space::address(timeline.memory(), offset)),
             Space::Lds => ("LDS", 0, shape.lds_bytes as u64),
             Space::Scratch => {
                 let lane = focus.wave as u64 * shape.wave_size as u64 + focus.lane as u64;
                 ("scratch", lane * shape.scratch_bytes as u64, shape.scratch_bytes as u64)
             }
         };
-        let end = at.checked_add(len as u64).filter(|end| *end <= size);
-        end.map(|_| start + at).ok_or_else(|| format!("{name} has {size} bytes"))
+        let end = offset.checked_add(len as u64).filter(|end| *end <= size);
+        end.map(|_| start + offset).ok_or_else(|| format!("{name} has {size} bytes"))
     }
 
     /// Returns the edit of a byte at a position that [`Space::range`] has returned.
@@ -238,19 +238,19 @@ impl Space {
         self,
         timeline: &timeline::Timeline<'_>,
         focus: Focus,
-        at: u64,
+        address: u64,
         out: &mut [u8],
     ) -> Result<(), String> {
-        let at = self.range(timeline, focus, at, out.len())?;
+        let address = self.range(timeline, focus, address, out.len())?;
         let from = match self {
             Space::Global => {
                 let memory = timeline.memory();
-                return memory.read(at, out).map_err(|e| memory.explain(&e));
+                return memory.read(address, out).map_err(|e| memory.explain(&e));
             }
             Space::Lds => &timeline.group.lds,
             Space::Scratch => &timeline.group.scratch,
         };
-        out.copy_from_slice(&from[at as usize..at as usize + out.len()]);
+        out.copy_from_slice(&from[address as usize..address as usize + out.len()]);
         Ok(())
     }
 }

@@ -117,8 +117,8 @@ impl Queue {
         })
     }
 
-    fn is_ready(&self, at: usize) -> bool {
-        let (earlier, p) = (&self.operations[..at], &self.operations[at]);
+    fn is_ready(&self, index: usize) -> bool {
+        let (earlier, p) = (&self.operations[..index], &self.operations[index]);
         match p.performed {
             false => earlier.iter().all(|other| other.performed || !p.after.contains(&other.number)),
             true => earlier.iter().all(|other| other.returned || !other.returns_before(p)),
@@ -292,23 +292,23 @@ impl Queue {
     /// Performs an operation, after those that must come first.
     pub fn perform<O: Observer + ?Sized>(
         &mut self,
-        at: usize,
+        position: usize,
         machine: &mut Machine<'_>,
         shadow: &mut Wave,
         wave: &Wave,
         observer: &mut Option<&mut O>,
     ) -> Result<(), Failure> {
-        if self.operations[at].performed {
+        if self.operations[position].performed {
             return Ok(());
         }
-        for earlier in 0..at {
-            let (before, after) = self.operations.split_at_mut(at);
+        for earlier in 0..position {
+            let (before, after) = self.operations.split_at_mut(position);
             let earlier_op = &mut before[earlier];
             if !earlier_op.performed && after[0].follows(earlier_op, shadow, wave, machine) {
                 self.perform(earlier, machine, shadow, wave, observer)?;
             }
         }
-        let operation = &mut self.operations[at];
+        let operation = &mut self.operations[position];
         let result = operation.perform(shadow, wave, machine);
         if let Some(observer) = observer {
             let (program, index) = (machine.program, operation.index);
@@ -326,15 +326,15 @@ impl Queue {
     /// Performs an operation and writes its results to the wave, after those of the operations before it in its order.
     pub fn complete<O: Observer + ?Sized>(
         &mut self,
-        at: usize,
+        index: usize,
         machine: &mut Machine<'_>,
         shadow: &mut Wave,
         wave: &mut Wave,
         observer: &mut Option<&mut O>,
     ) -> Result<(), Failure> {
-        for earlier in 0..=at {
+        for earlier in 0..=index {
             let p = &self.operations[earlier];
-            let first = earlier == at || p.returns_before(&self.operations[at]);
+            let first = earlier == index || p.returns_before(&self.operations[index]);
             if !first || p.returned {
                 continue;
             }

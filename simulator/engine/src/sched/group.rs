@@ -236,8 +236,8 @@ impl<'a> RunningGroup<'a> {
 
     /// Returns whether the wave can run, and releases it if the barrier that it waits for has completed.
     #[inline(always)]
-    pub fn ready(&mut self, at: usize) -> bool {
-        let Slot { wave, status } = &mut self.slots[at];
+    pub fn ready(&mut self, wave_index: usize) -> bool {
+        let Slot { wave, status } = &mut self.slots[wave_index];
         is_ready(wave, status, &self.shared)
     }
 
@@ -247,8 +247,8 @@ impl<'a> RunningGroup<'a> {
     }
 
     /// Whether [`RunningGroup::ready`] would return true.
-    pub fn can_run(&self, at: usize) -> bool {
-        let slot = &self.slots[at];
+    pub fn can_run(&self, wave_index: usize) -> bool {
+        let slot = &self.slots[wave_index];
         match slot.status {
             Status::Running => true,
             Status::Waiting(barrier) => slot.wave.passed[barrier] != self.shared.barrier(barrier).completed,
@@ -272,16 +272,16 @@ impl<'a> RunningGroup<'a> {
     }
 
     /// Runs a ready wave for at most `instructions`.
-    pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
+    pub fn advance(&mut self, wave_index: usize, instructions: u64) -> Result<(), Box<Fault>> {
         if self.delayed.is_some() {
-            return self.advance_delayed::<NoObserver>(at, instructions, None);
+            return self.advance_delayed::<NoObserver>(wave_index, instructions, None);
         }
         let (program, compiled) = (self.dispatch.program, self.compiled());
-        let (slot, mut context, executed) = self.split(at);
+        let (slot, mut context, executed) = self.split(wave_index);
         let (wave, no_others) = (&mut slot.wave, &mut interp::SingleWave);
         let result =
             interp::run_waves(program, wave, &mut context, instructions, executed, compiled, no_others);
-        self.apply_result(at, result)
+        self.apply_result(wave_index, result)
     }
 
     /// Runs the wave whose turn it is for at most `instructions`. If the wave waits at a barrier or ends
@@ -345,46 +345,46 @@ impl<'a> RunningGroup<'a> {
     /// As [`RunningGroup::advance`], observed.
     pub fn advance_observed<O: Observer + ?Sized>(
         &mut self,
-        at: usize,
+        wave_index: usize,
         instructions: u64,
         observer: &mut O,
     ) -> Result<(), Box<Fault>> {
         let _float_control = DefaultFloatControl::set();
         if self.delayed.is_some() {
-            return self.advance_delayed(at, instructions, Some(observer));
+            return self.advance_delayed(wave_index, instructions, Some(observer));
         }
         let program = self.dispatch.program;
-        let (slot, mut context, executed) = self.split(at);
+        let (slot, mut context, executed) = self.split(wave_index);
         let result = observe::run(program, &mut slot.wave, &mut context, instructions, executed, observer);
-        self.apply_result(at, result)
+        self.apply_result(wave_index, result)
     }
 
     /// Splits the workgroup into a wave, the context that it runs in, and the instruction counter.
     #[inline(always)]
-    fn split(&mut self, at: usize) -> (&mut Slot, Context<'_>, &mut u64) {
+    fn split(&mut self, wave_index: usize) -> (&mut Slot, Context<'_>, &mut u64) {
         let per_wave = wave_scratch(self.dispatch);
         let context = Context {
             memory: self.memory,
             lds: &mut self.lds,
-            scratch: &mut self.scratch[at * per_wave..(at + 1) * per_wave],
+            scratch: &mut self.scratch[wave_index * per_wave..(wave_index + 1) * per_wave],
             scratch_stride: self.dispatch.shape.scratch_bytes,
             workgroup: &mut self.shared,
             instructions: self.executed,
             cancel: self.dispatch.cancel,
         };
-        (&mut self.slots[at], context, &mut self.executed)
+        (&mut self.slots[wave_index], context, &mut self.executed)
     }
 
     /// Applies the event that stopped a wave.
     #[inline(always)]
-    fn apply_result(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
+    fn apply_result(&mut self, wave_index: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
         let Err(event) = result else { return Ok(()) };
-        let Slot { wave, status } = &mut self.slots[at];
+        let Slot { wave, status } = &mut self.slots[wave_index];
         match apply_event(wave, status, &mut self.shared, event) {
             None => Ok(()),
             Some(event) => {
                 let pc = wave.pc;
-                Err(self.fault(at, pc, event))
+                Err(self.fault(wave_index, pc, event))
             }
         }
     }

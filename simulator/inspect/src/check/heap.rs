@@ -60,14 +60,14 @@ impl Blocks {
         (block.freed.is_none() && address - at + len <= block.len).then_some(at)
     }
 
-    fn insert(&mut self, at: u64, block: Block) {
-        let end = at + block.len.max(1);
-        let overlaps: Vec<u64> = self.blocks.range(at..end).map(|(at, _)| *at).collect();
-        overlaps.iter().for_each(|at| drop(self.blocks.remove(at)));
-        if let Some((before, _)) = self.before(at).filter(|(start, block)| start + block.len > at) {
+    fn insert(&mut self, address: u64, block: Block) {
+        let end = address + block.len.max(1);
+        let overlaps: Vec<u64> = self.blocks.range(address..end).map(|(address, _)| *address).collect();
+        overlaps.iter().for_each(|address| drop(self.blocks.remove(address)));
+        if let Some((before, _)) = self.before(address).filter(|(start, block)| start + block.len > address) {
             self.blocks.remove(&before);
         }
-        self.blocks.insert(at, block);
+        self.blocks.insert(address, block);
     }
 }
 

@@ -77,9 +77,9 @@ pub struct Prover<'p> {
 impl Prover<'_> {
     /// Returns the lanes for which an instruction is proven. Must be called for instructions in program
     /// order.
-    fn prove(&mut self, at: usize) -> Option<u64> {
+    fn prove(&mut self, index: usize) -> Option<u64> {
         match &mut self.init {
-            Some(init) => init.prove(self.wave, at),
+            Some(init) => init.prove(self.wave, index),
             None => Some(u64::MAX),
         }
     }

@@ -97,8 +97,8 @@ fn states(program: &Program, effects: &[Effects]) -> Vec<State> {
 }
 
 /// Returns whether a write of a field of MODE includes the bits.
-fn writes_bits(program: &Program, at: usize) -> bool {
-    let Some(field) = program.insts[at].field(program.arch.table(), "SIMM16") else { return true };
+fn writes_bits(program: &Program, index: usize) -> bool {
+    let Some(field) = program.insts[index].field(program.arch.table(), "SIMM16") else { return true };
     let (offset, size) = (field >> 6 & 31, (field >> 11 & 31) + 1);
     (u64::from(u32::MAX) >> (32 - size)) << offset & u64::from(VGPR_MSBS) != 0
 }

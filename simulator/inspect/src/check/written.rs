@@ -25,16 +25,16 @@ impl Tracked {
         Tracked { len, bits: Bitmap::new(len), missing: len }
     }
 
-    fn write(&mut self, at: u64, len: u64) {
-        if self.missing != 0 && !self.bits.all(at, len) {
-            self.missing -= self.bits.count_clear(at, len);
-            self.bits.set(at, len, true);
+    fn write(&mut self, address: u64, len: u64) {
+        if self.missing != 0 && !self.bits.all(address, len) {
+            self.missing -= self.bits.count_clear(address, len);
+            self.bits.set(address, len, true);
         }
     }
 
-    fn clear(&mut self, at: u64, len: u64) {
-        self.missing += len - self.bits.count_clear(at, len);
-        self.bits.set(at, len, false);
+    fn clear(&mut self, address: u64, len: u64) {
+        self.missing += len - self.bits.count_clear(address, len);
+        self.bits.set(address, len, false);
     }
 }
 

@@ -79,7 +79,7 @@ pub(super) struct BitRange {
 
 impl BitRange {
     /// The ranges of a field whose value is shifted by `shift`. No range crosses the 64-bit boundary.
-    fn of(at: usize, field: &Field, shift: u8) -> Vec<BitRange> {
+    fn of(index: usize, field: &Field, shift: u8) -> Vec<BitRange> {
         let mut ranges = Vec::new();
         let mut to = shift;
         for &(offset, count) in field.ranges {
@@ -88,7 +88,7 @@ impl BitRange {
                 let (half, from) = (offset / 64, offset % 64);
                 let len = left.min(64 - from).min(32);
                 let mask = u32::MAX >> (32 - len);
-                ranges.push(BitRange { field: at as u8, half, from, to, mask });
+                ranges.push(BitRange { field: index as u8, half, from, to, mask });
                 (offset, left, to) = (offset + len, left - len, to + len);
             }
         }

@@ -159,7 +159,7 @@ impl Emitter<'_> {
     pub fn fast_access(
         &mut self,
         memory_op: &MemoryOp,
-        at: u32,
+        op_index: u32,
         resolved: &ResolvedAccesses,
         packet: &mut Packet,
     ) -> R<()> {
@@ -190,14 +190,14 @@ impl Emitter<'_> {
         }
         if let Some(subword) = &memory_op.subword {
             return self.finish_subword_load(
-                at,
+                op_index,
                 subword,
                 &resolved.accesses[memory_op.first].access,
                 loaded[0],
                 packet,
             );
         }
-        let d = self.ops[at as usize].d;
+        let d = self.ops[op_index as usize].d;
         packet.registers.extend((d..).zip(loaded.into_iter().map(|v| (v, true))));
         Ok(())
     }

@@ -15,7 +15,7 @@ impl Emitter<'_> {
     pub fn load_words(
         &mut self,
         memory_op: &MemoryOp,
-        at: u32,
+        op_index: u32,
         resolved: &ResolvedAccesses,
         packet: &mut Packet,
     ) -> R<()> {
@@ -30,7 +30,7 @@ impl Emitter<'_> {
         if let Some(subword) = &memory_op.subword {
             let v = packet.loaded[&memory_op.first][0];
             return self.finish_subword_load(
-                at,
+                op_index,
                 subword,
                 &resolved.accesses[memory_op.first].access,
                 v,
@@ -38,7 +38,7 @@ impl Emitter<'_> {
             );
         }
         let loaded = all.flat_map(|location| packet.loaded[&location].clone());
-        let d = self.ops[at as usize].d;
+        let d = self.ops[op_index as usize].d;
         packet.registers.extend((d..).zip(loaded.map(|v| (v, true))));
         Ok(())
     }

@@ -156,13 +156,13 @@ impl Emitter<'_> {
     /// Creates a scratch access, and finds out whether its address is uniform.
     pub fn scratch_access(
         &mut self,
-        at: u32,
+        op_index: u32,
         access: Arc<Scratch>,
         sources: &Sources,
         exec: V,
     ) -> R<ScratchAccess> {
         // Placeholders for lane values only show whether the address depends on them.
-        let env = std::mem::replace(&mut self.env, Env::new(at));
+        let env = std::mem::replace(&mut self.env, Env::new(op_index));
         let any = self.b.f.vconst([0; 8]);
         let staged = |(role, staged): &(Role, crate::state::run::StagedSource)| {
             let words = staged.words.iter().map(|word| match word {

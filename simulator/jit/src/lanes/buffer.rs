@@ -218,7 +218,7 @@ impl Emitter<'_> {
     /// Emits a store in a loop of its own: other lanes may have loaded the memory that it changes.
     fn store_in_own_loop(
         &mut self,
-        at: u32,
+        op_index: u32,
         accesses: &[Access],
         moves: impl FnOnce(&mut Self, V, &ResolvedAccesses) -> R<()>,
     ) -> R<()> {
@@ -233,7 +233,7 @@ impl Emitter<'_> {
         self.b.f.push(Inst::Label(bailout));
         let saved = (self.scalars.clone(), self.daz);
         self.flush_scalars();
-        self.exit_at(at, BAILOUT);
+        self.exit_at(op_index, BAILOUT);
         (self.scalars, self.daz) = saved;
         self.b.f.push(Inst::Label(join));
         Ok(())
@@ -250,9 +250,9 @@ impl Emitter<'_> {
 
     /// Starts a run with this operation if none is pending. The current scalar values are what the wave gets
     /// if the run bails out.
-    fn begin_run(&mut self, at: u32) {
+    fn begin_run(&mut self, op_index: u32) {
         if self.run.ops.is_empty() {
-            self.run.start = Some((at, self.scalars.clone()));
+            self.run.start = Some((op_index, self.scalars.clone()));
         }
     }
 

@@ -41,10 +41,10 @@ impl Emitter<'_> {
     }
 
     /// Selects bytes of two words by constant selectors.
-    fn permute_const(&mut self, high: Val, words_low: Val, at: u32) -> R<Val> {
+    fn permute_const(&mut self, high: Val, words_low: Val, op_index: u32) -> R<Val> {
         let mut sum = Val::Const(0);
         for (word, first) in [(words_low, 0), (high, 4)] {
-            let of_word = |byte: usize| (at >> (8 * byte) & 0xff).wrapping_sub(first);
+            let of_word = |byte: usize| (op_index >> (8 * byte) & 0xff).wrapping_sub(first);
             if (0..4).all(|byte| of_word(byte) > 3) {
                 continue;
             }

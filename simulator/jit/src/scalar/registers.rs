@@ -296,8 +296,8 @@ impl Emitter<'_> {
     }
 
     /// Reads an operand's register in one lane of the wave.
-    pub fn read_lane_operand(&mut self, at: usize, lane: Val, index: u32) -> R<Val> {
-        let source = self.env.op(self.ops).src[at];
+    pub fn read_lane_operand(&mut self, position: usize, lane: Val, index: u32) -> R<Val> {
+        let source = self.env.op(self.ops).src[position];
         let DecodedSource::Vector(register) = source.decode() else {
             return self.source_word(source, index as usize);
         };

@@ -38,8 +38,8 @@ pub struct Env {
 }
 
 impl Env {
-    pub fn new(at: u32) -> Env {
-        Env { op_index: at, remaining: 1, ..Env::default() }
+    pub fn new(op_index: u32) -> Env {
+        Env { op_index, remaining: 1, ..Env::default() }
     }
 
     pub fn op(&self, ops: &[Op]) -> Op {

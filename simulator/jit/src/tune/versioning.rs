@@ -61,9 +61,9 @@ impl Emitter<'_> {
 
     /// Returns whether an operation accesses no memory but by [`crate::state::access::Access`], and registers of
     /// lanes only as part of a run, without masks.
-    fn is_plain(&self, at: u32) -> bool {
-        let op = &self.ops[at as usize];
-        match &self.selections.of(at).how {
+    fn is_plain(&self, op_index: u32) -> bool {
+        let op = &self.ops[op_index as usize];
+        match &self.selections.of(op_index).how {
             Selected::Nop | Selected::Access(AccessKind::Words(_)) => true,
             Selected::Scalar(once) => is_plain_scalar(once),
             Selected::Lanes(lanes) => {

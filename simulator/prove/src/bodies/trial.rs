@@ -346,11 +346,11 @@ impl Machine for Run<'_> {
         self.results.insert(place("sgprs", register(0, reg)).0, value as u128);
     }
 
-    fn load(&mut self, space: Space, at: u64, bytes: u32, _lane: Option<u32>) -> Result<u128, Stop> {
+    fn load(&mut self, space: Space, offset: u64, bytes: u32, _lane: Option<u32>) -> Result<u128, Stop> {
         let mut value = 0;
         for k in 0..bytes {
-            if let Some(at) = address(space, at, k) {
-                value |= self.current(&place(Self::array(space), at).0, 8) << (8 * k);
+            if let Some(offset) = address(space, offset, k) {
+                value |= self.current(&place(Self::array(space), offset).0, 8) << (8 * k);
             }
         }
         Ok(value)
@@ -359,14 +359,14 @@ impl Machine for Run<'_> {
     fn store(
         &mut self,
         space: Space,
-        at: u64,
+        offset: u64,
         bytes: u32,
         value: u128,
         _lane: Option<u32>,
     ) -> Result<(), Stop> {
         for k in 0..bytes {
-            if let Some(at) = address(space, at, k) {
-                self.results.insert(place(Self::array(space), at).0, value >> (8 * k) & 0xff);
+            if let Some(offset) = address(space, offset, k) {
+                self.results.insert(place(Self::array(space), offset).0, value >> (8 * k) & 0xff);
             }
         }
         Ok(())

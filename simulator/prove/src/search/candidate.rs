@@ -291,8 +291,8 @@ impl Candidate {
     }
 
     /// Arguments with the result of a first instruction in a place, and at most one constant.
-    pub fn other_arguments(&self, at: usize, target: &Candidate, constants: &[Constant]) -> Vec<Vec<Arg>> {
-        self.fill(target, constants, 1, Some(at))
+    pub fn other_arguments(&self, index: usize, target: &Candidate, constants: &[Constant]) -> Vec<Vec<Arg>> {
+        self.fill(target, constants, 1, Some(index))
     }
 
     fn fill(

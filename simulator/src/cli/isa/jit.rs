@@ -60,14 +60,14 @@ fn named(archs: &[Arch], name: &str) -> Result<Vec<(Arch, Example)>, String> {
 }
 
 /// Returns an example of an instruction of an architecture's table.
-fn of_instruction(arch: Arch, at: usize) -> Example {
+fn of_instruction(arch: Arch, index: usize) -> Example {
     let table = arch.table();
-    let name = table.instructions[at].name;
-    if isa::number(arch, at).is_none() {
+    let name = table.instructions[index].name;
+    if isa::number(arch, index).is_none() {
         return Err(format!("it has no semantics: {}", coverage::reason(name)));
     }
     let entries =
-        (0..table.entries.len() as EntryId).filter(|id| table.entries[*id as usize].inst as usize == at);
+        (0..table.entries.len() as EntryId).filter(|id| table.entries[*id as usize].inst as usize == index);
     let example = entries.filter_map(|id| example::instruction(arch, id)).next();
     example.ok_or_else(|| "no legal operands are known".to_string())
 }

@@ -220,8 +220,8 @@ impl SemanticsSource {
     }
 }
 
-fn operation(arch: Arch, at: usize) -> Option<&'static Operation> {
-    isa::number(arch, at).and_then(isa::operation)
+fn operation(arch: Arch, index: usize) -> Option<&'static Operation> {
+    isa::number(arch, index).and_then(isa::operation)
 }
 
 fn semantics_source(operation: Option<&Operation>) -> SemanticsSource {

@@ -57,14 +57,14 @@ fn flag_names(inst: &Instruction) -> Vec<&'static str> {
     .collect()
 }
 
-fn forms_text(arch: Arch, at: usize) -> String {
+fn forms_text(arch: Arch, index: usize) -> String {
     let table = arch.table();
-    let inst = &table.instructions[at];
+    let inst = &table.instructions[index];
     let mut out = String::new();
     if !inst.aliases().is_empty() {
         let _ = writeln!(out, "  also called {}", inst.aliases().join(", ").to_lowercase());
     }
-    for form in describe::instruction_forms(arch, at) {
+    for form in describe::instruction_forms(arch, index) {
         let (encoding, condition) = (form.encoding, form.condition.unwrap_or_default());
         let _ = writeln!(
             out,
@@ -95,8 +95,8 @@ fn field_text((field, value): &(&Field, Option<u32>)) -> String {
     format!("{}{}{value}", field.name, describe::bits_text(field))
 }
 
-fn semantics_text(arch: Arch, at: usize) -> String {
-    let Some(op) = operation(arch, at) else { return "  none\n".to_string() };
+fn semantics_text(arch: Arch, index: usize) -> String {
+    let Some(op) = operation(arch, index) else { return "  none\n".to_string() };
     let mut out = format!("  {}, {} shape\n", isa::location(op.sem.span), shape_name(op.sem.shape));
     let _ = writeln!(out, "  {}", Exactness::of(&op.sem));
     for line in describe::unindented(&op.sem.text) {

@@ -12,11 +12,11 @@ use wavesim_machine::state::barrier::CLUSTER_INDEX;
 
 impl RunningGroup<'_> {
     /// Returns the fault for a run that the user stopped, with the position of every wave.
-    pub(super) fn interrupted(&mut self, at: usize) -> Box<Fault> {
-        let pc = self.slots[at].wave.pc;
+    pub(super) fn interrupted(&mut self, wave_index: usize) -> Box<Fault> {
+        let pc = self.slots[wave_index].wave.pc;
         let executed = self.executed;
         let message = format!("stopped after {executed} instructions: {}", self.describe_positions());
-        self.fault(at, pc, Event::fault(FaultKind::Interrupted, message))
+        self.fault(wave_index, pc, Event::fault(FaultKind::Interrupted, message))
     }
 
     /// Describes the position of every wave, and the locations polled by waves in a loop. The run cannot
@@ -45,9 +45,9 @@ impl RunningGroup<'_> {
     }
 
     /// Describes the locations that a wave loads in its present loop, if it stores nothing there.
-    fn describe_polling(&mut self, at: usize) -> String {
-        let mut round = Iteration { from: self.slots[at].wave.pc, ..Iteration::default() };
-        let _ = self.advance_observed(at, MAX_POLL_LENGTH, &mut round);
+    fn describe_polling(&mut self, wave_index: usize) -> String {
+        let mut round = Iteration { from: self.slots[wave_index].wave.pc, ..Iteration::default() };
+        let _ = self.advance_observed(wave_index, MAX_POLL_LENGTH, &mut round);
         if !round.closed || round.loads.is_empty() || round.loads.len() > MAX_POLLED {
             return String::new();
         }
@@ -124,14 +124,14 @@ impl RunningGroup<'_> {
     }
 
     /// Returns the fault of a wave where it is.
-    pub(in crate::sched) fn fault_of(&self, at: usize, event: Event) -> Box<Fault> {
-        self.fault(at, self.slots[at].wave.pc, event)
+    pub(in crate::sched) fn fault_of(&self, wave_index: usize, event: Event) -> Box<Fault> {
+        self.fault(wave_index, self.slots[wave_index].wave.pc, event)
     }
 
     /// Returns the fault of a wave at `pc`.
     #[cold]
     #[inline(never)]
-    pub(super) fn fault(&self, at: usize, pc: u64, event: Event) -> Box<Fault> {
+    pub(super) fn fault(&self, wave_index: usize, pc: u64, event: Event) -> Box<Fault> {
         let (kind, mut message, lane, address) = match event {
             Event::Fault(cause) => (cause.kind, cause.message, cause.lane, cause.address),
             Event::EndPgm | Event::BarrierWait(_) => (FaultKind::Other, "stopped".to_string(), None, None),
@@ -160,7 +160,7 @@ impl RunningGroup<'_> {
             pc: program.address(pc),
             instruction,
             workgroup: self.id,
-            wave: at as u32,
+            wave: wave_index as u32,
             lane,
             address,
         })

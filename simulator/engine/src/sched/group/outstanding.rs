@@ -13,14 +13,14 @@ impl<'a> RunningGroup<'a> {
     /// As [`RunningGroup::advance`], with delayed memory.
     pub(super) fn advance_delayed<O: Observer + ?Sized>(
         &mut self,
-        at: usize,
+        wave_index: usize,
         instructions: u64,
         observer: Option<&mut O>,
     ) -> Result<(), Box<Fault>> {
         let Some(group) = self.split_delayed() else { return Ok(()) };
-        match delayed::run(group, at, instructions, observer) {
+        match delayed::run(group, wave_index, instructions, observer) {
             Ok(()) => Ok(()),
-            Err(delayed::Stop::Event(event)) => self.apply_result(at, Err(event)),
+            Err(delayed::Stop::Event(event)) => self.apply_result(wave_index, Err(event)),
             Err(delayed::Stop::Operation(failed)) => Err(self.fault(failed.wave, failed.pc, failed.event)),
         }
     }
@@ -50,8 +50,8 @@ impl<'a> RunningGroup<'a> {
     }
 
     /// Returns the outstanding operations of a wave, oldest first; none with immediate memory.
-    pub fn outstanding(&self, at: usize) -> impl Iterator<Item = Outstanding> {
-        let queue = self.delayed.as_ref().and_then(|state| state.queues.get(at));
+    pub fn outstanding(&self, wave_index: usize) -> impl Iterator<Item = Outstanding> {
+        let queue = self.delayed.as_ref().and_then(|state| state.queues.get(wave_index));
         queue.into_iter().flat_map(Queue::outstanding)
     }
 
@@ -63,31 +63,31 @@ impl<'a> RunningGroup<'a> {
     }
 
     /// The index of the next instruction of a wave that runs, and its outstanding operations.
-    fn next(&self, at: usize) -> Option<(usize, &Queue, &delayed::DelayedMemory)> {
-        let queue = self.delayed.as_ref()?.queues.get(at)?;
-        let index = self.dispatch.program.inst_at(self.slots[at].wave.pc)?;
+    fn next(&self, wave_index: usize) -> Option<(usize, &Queue, &delayed::DelayedMemory)> {
+        let queue = self.delayed.as_ref()?.queues.get(wave_index)?;
+        let index = self.dispatch.program.inst_at(self.slots[wave_index].wave.pc)?;
         Some((index, queue, self.dispatch.delayed?))
     }
 
     /// Returns whether the next instruction of a wave waits for an operation that has not returned.
-    pub fn waits_for_operation(&self, at: usize) -> bool {
-        self.next(at).is_some_and(|(index, queue, model)| {
-            queue.blocks(model, self.dispatch.program, index, &self.slots[at].wave)
+    pub fn waits_for_operation(&self, wave_index: usize) -> bool {
+        self.next(wave_index).is_some_and(|(index, queue, model)| {
+            queue.blocks(model, self.dispatch.program, index, &self.slots[wave_index].wave)
         })
     }
 
     /// Removes the counters from operations, oldest first, as the next instruction of a wave does if it waits.
-    pub fn apply_wait<P: issue::Outstanding>(&self, at: usize, operations: &mut [P]) {
-        if let Some((index, _, model)) = self.next(at) {
-            model.apply_wait(self.dispatch.program, index, &self.slots[at].wave, operations);
+    pub fn apply_wait<P: issue::Outstanding>(&self, wave_index: usize, operations: &mut [P]) {
+        if let Some((index, _, model)) = self.next(wave_index) {
+            model.apply_wait(self.dispatch.program, index, &self.slots[wave_index].wave, operations);
         }
     }
 
     /// Returns the numbers of the outstanding operations that are going to write registers that the next instruction of
     /// a wave accesses. With [`Delays::Demanded`](delayed::Delays::Demanded) only.
-    pub fn touched(&self, at: usize) -> Vec<u64> {
-        let Some((index, queue, model)) = self.next(at) else { return Vec::new() };
-        queue.touched(model, index, &self.slots[at].wave).map(|p| p.number).collect()
+    pub fn touched(&self, wave_index: usize) -> Vec<u64> {
+        let Some((index, queue, model)) = self.next(wave_index) else { return Vec::new() };
+        queue.touched(model, index, &self.slots[wave_index].wave).map(|p| p.number).collect()
     }
 
     /// Lets an outstanding operation of a wave, given by its number, access memory or return. Nothing happens if it has
@@ -97,13 +97,13 @@ impl<'a> RunningGroup<'a> {
     /// The operation faults.
     pub fn act<O: Observer + ?Sized>(
         &mut self,
-        at: usize,
+        wave_index: usize,
         number: u64,
         act: Act,
         observer: &mut O,
     ) -> Result<(), Box<Fault>> {
-        let Some(position) = self.position(at, number) else { return Ok(()) };
-        self.with_queue(at, Some(observer), |queue, machine, shadow, wave, observer| {
+        let Some(position) = self.position(wave_index, number) else { return Ok(()) };
+        self.with_queue(wave_index, Some(observer), |queue, machine, shadow, wave, observer| {
             match act {
                 Act::Access => queue.perform(position, machine, shadow, wave, observer)?,
                 Act::Return => queue.complete(position, machine, shadow, wave, observer)?,
@@ -114,8 +114,8 @@ impl<'a> RunningGroup<'a> {
     }
 
     /// Returns the place of a wave's operation among [`RunningGroup::outstanding`], given its number.
-    pub fn position(&self, at: usize, number: u64) -> Option<usize> {
-        self.delayed.as_ref()?.queues.get(at)?.position(number)
+    pub fn position(&self, wave_index: usize, number: u64) -> Option<usize> {
+        self.delayed.as_ref()?.queues.get(wave_index)?.position(number)
     }
 
     /// Performs a wave's outstanding operation, given by its position among [`RunningGroup::outstanding`], and those
@@ -125,11 +125,11 @@ impl<'a> RunningGroup<'a> {
     /// The operation faults.
     pub fn perform<O: Observer + ?Sized>(
         &mut self,
-        at: usize,
+        wave_index: usize,
         operation: usize,
         observer: Option<&mut O>,
     ) -> Result<(), Box<Fault>> {
-        self.with_queue(at, observer, |queue, machine, shadow, wave, observer| {
+        self.with_queue(wave_index, observer, |queue, machine, shadow, wave, observer| {
             queue.perform(operation, machine, shadow, wave, observer)
         })
     }
@@ -141,11 +141,11 @@ impl<'a> RunningGroup<'a> {
     /// An operation faults.
     pub fn complete<O: Observer + ?Sized>(
         &mut self,
-        at: usize,
+        wave_index: usize,
         operation: usize,
         observer: Option<&mut O>,
     ) -> Result<(), Box<Fault>> {
-        self.with_queue(at, observer, |queue, machine, shadow, wave, observer| {
+        self.with_queue(wave_index, observer, |queue, machine, shadow, wave, observer| {
             queue.complete(operation, machine, shadow, wave, observer)?;
             queue.retire();
             Ok(())
@@ -154,14 +154,14 @@ impl<'a> RunningGroup<'a> {
 
     fn with_queue<O: Observer + ?Sized>(
         &mut self,
-        at: usize,
+        wave_index: usize,
         mut observer: Option<&mut O>,
         f: impl delayed::OnQueue<O>,
     ) -> Result<(), Box<Fault>> {
         let _float_control = DefaultFloatControl::set();
         let Some(mut group) = self.split_delayed() else { return Ok(()) };
         let mut logs = Logs::default();
-        let result = delayed::with_queue(&mut group, at, &mut logs, &mut observer, f);
+        let result = delayed::with_queue(&mut group, wave_index, &mut logs, &mut observer, f);
         result.map_err(|failed| self.fault(failed.wave, failed.pc, failed.event))
     }
 }

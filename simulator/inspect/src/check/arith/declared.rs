@@ -68,9 +68,9 @@ fn register_of(used: &Use) -> Option<Register> {
 
 /// Returns the offset in the frame to which the result of an instruction is stored, soon after it and perhaps after a
 /// copy, if nothing but the frame's register is its address.
-fn stored_to(program: &Program, effects: &[Effects], at: usize, frame: u32) -> Option<u64> {
-    let mut holders = vec![result_of(&effects[at])?];
-    for (next, e) in effects.iter().enumerate().skip(at + 1).take(MAX_DISTANCE) {
+fn stored_to(program: &Program, effects: &[Effects], index: usize, frame: u32) -> Option<u64> {
+    let mut holders = vec![result_of(&effects[index])?];
+    for (next, e) in effects.iter().enumerate().skip(index + 1).take(MAX_DISTANCE) {
         let holds = |used: &Use| register_of(used).is_some_and(|register| holders.contains(&register));
         match e.class {
             Class::Branch => return None,
@@ -100,8 +100,8 @@ fn stored_to(program: &Program, effects: &[Effects], at: usize, frame: u32) -> O
 }
 
 /// Returns whether an instruction only copies its first source: its body is `D0 = S0`.
-fn is_copy(program: &Program, at: usize) -> bool {
-    let Some((_, body, None)) = program.semantics(program.pcs[at]) else { return false };
+fn is_copy(program: &Program, index: usize) -> bool {
+    let Some((_, body, None)) = program.semantics(program.pcs[index]) else { return false };
     let [Stmt::Assign { place, value, .. }] = &body.body[..] else { return false };
     let source = match &value.kind {
         ExprKind::Bits(base) => &base.kind,

@@ -134,8 +134,8 @@ impl CheckState for Shadow {
 }
 
 impl Arithmetic {
-    fn of(program: &Program, at: usize, declared: Option<&Declared>) -> Arithmetic {
-        let Some((inst, first, second)) = program.semantics(program.pcs[at]) else {
+    fn of(program: &Program, index: usize, declared: Option<&Declared>) -> Arithmetic {
+        let Some((inst, first, second)) = program.semantics(program.pcs[index]) else {
             return Arithmetic::default();
         };
         let table = program.arch.table();

@@ -124,13 +124,13 @@ impl Shadow {
 }
 
 /// Returns the object at a position, of the same kind as another one.
-fn reached(objects: &Objects, like: Target, at: u64) -> Option<Target> {
-    let at = u32::try_from(at).ok()?;
+fn reached(objects: &Objects, like: Target, address: u64) -> Option<Target> {
+    let address = u32::try_from(address).ok()?;
     Some(match like {
-        Target::Global(_) => Target::Global(value::find(&objects.global, at)?),
-        Target::Lds(_) => Target::Lds(value::find(&objects.lds, at)?),
+        Target::Global(_) => Target::Global(value::find(&objects.global, address)?),
+        Target::Lds(_) => Target::Lds(value::find(&objects.lds, address)?),
         Target::Frame(frame, _) => {
-            Target::Frame(frame, value::find(&objects.frames[frame as usize].variables, at)?)
+            Target::Frame(frame, value::find(&objects.frames[frame as usize].variables, address)?)
         }
     })
 }

@@ -122,11 +122,11 @@ pub fn meant(prepared: &Prepared, effects: &[Effects], objects: &Objects) -> BTr
 
 impl Analysis<'_> {
     /// Records what is known where a jump leads.
-    fn reach(&mut self, at: usize, known: Known) {
-        let frame = self.frame_of(at);
-        let Some(before) = self.joins.get_mut(&at) else {
-            self.joins.insert(at, known);
-            self.pending.insert(at);
+    fn reach(&mut self, index: usize, known: Known) {
+        let frame = self.frame_of(index);
+        let Some(before) = self.joins.get_mut(&index) else {
+            self.joins.insert(index, known);
+            self.pending.insert(index);
             return;
         };
         let target = |base, constant| value::object_at(self.objects, base, frame, constant);
@@ -149,7 +149,7 @@ impl Analysis<'_> {
             }
         }
         if changed {
-            self.pending.insert(at);
+            self.pending.insert(index);
         }
     }
 
@@ -172,9 +172,9 @@ impl Analysis<'_> {
     }
 
     /// Executes an instruction; returns those that may follow.
-    fn step(&mut self, at: usize, known: &mut Known) -> [Option<usize>; 2] {
+    fn step(&mut self, index: usize, known: &mut Known) -> [Option<usize>; 2] {
         let program = &self.prepared.program;
-        let (arch, pc) = (program.arch, program.pcs[at]);
+        let (arch, pc) = (program.arch, program.pcs[index]);
         let mut results = Vec::new();
         let mut accesses = Vec::new();
         if let Some((inst, first, second)) = program.semantics(pc) {
@@ -188,20 +188,20 @@ impl Analysis<'_> {
             }
         }
         let loaded = self.constant_load(&accesses);
-        self.record(at, &accesses);
-        if self.jumps[at] == Some(Jump::Call) {
+        self.record(index, &accesses);
+        if self.jumps[index] == Some(Jump::Call) {
             let target =
-                self.effects[at].reads.iter().find(|r| r.role == Role::S0).map(|r| known.sgpr(r.first));
+                self.effects[index].reads.iter().find(|r| r.role == Role::S0).map(|r| known.sgpr(r.first));
             if let Some(constant) = target.and_then(|target| target.constant_of(Base::Code))
                 && let Some(to) = program.inst_at(program.pc_at(u64::from(constant)))
             {
                 self.reach(to, Known::function());
             }
             *known = known.after_call();
-            return [Some(at + 1).filter(|next| *next < program.insts.len()), None];
+            return [Some(index + 1).filter(|next| *next < program.insts.len()), None];
         }
-        self.write(at, &results, loaded, known);
-        successors(program, at)
+        self.write(index, &results, loaded, known);
+        successors(program, index)
     }
 
     /// Returns what a scalar load yields whose address is a constant: the address of a variable, if the linker has
@@ -222,17 +222,17 @@ impl Analysis<'_> {
     }
 
     /// Records what the accesses of an instruction are meant for, if all of them are known.
-    fn record(&mut self, at: usize, accesses: &[(Space, Value)]) {
+    fn record(&mut self, index: usize, accesses: &[(Space, Value)]) {
         if accesses.is_empty() {
             return;
         }
-        let frame = self.frame_of(at);
+        let frame = self.frame_of(index);
         let meant: Option<Vec<Meant>> =
             accesses.iter().map(|(space, address)| self.target(*space, *address, frame)).collect();
         match meant {
-            Some(meant) => drop(self.meant.insert(at, meant)),
+            Some(meant) => drop(self.meant.insert(index, meant)),
             // Another path may have shown it.
-            None => drop(self.meant.remove(&at)),
+            None => drop(self.meant.remove(&index)),
         }
     }
 
@@ -255,16 +255,16 @@ impl Analysis<'_> {
     }
 
     /// Returns the index of the function in which an instruction is, among those with known frames.
-    fn frame_of(&self, at: usize) -> Option<usize> {
-        let address = self.prepared.program.address(self.prepared.program.pcs[at]);
+    fn frame_of(&self, index: usize) -> Option<usize> {
+        let address = self.prepared.program.address(self.prepared.program.pcs[index]);
         self.objects.frames.iter().position(|frame| frame.code.contains(&address))
     }
 
     /// Changes what is known of the registers that an instruction writes.
-    fn write(&self, at: usize, results: &[(bool, Value)], loaded: Option<Value>, known: &mut Known) {
-        let effects = &self.effects[at];
-        if let Some(narrows) = self.changes_exec(at) {
-            self.change_exec(at, narrows, known);
+    fn write(&self, index: usize, results: &[(bool, Value)], loaded: Option<Value>, known: &mut Known) {
+        let effects = &self.effects[index];
+        if let Some(narrows) = self.changes_exec(index) {
+            self.change_exec(index, narrows, known);
         }
         for used in &effects.writes {
             if used.relative.is_some() {
@@ -287,17 +287,17 @@ impl Analysis<'_> {
     }
 
     /// Returns whether an instruction changes EXEC, and if so, whether it only removes lanes.
-    fn changes_exec(&self, at: usize) -> Option<bool> {
-        let effects = &self.effects[at];
+    fn changes_exec(&self, index: usize) -> Option<bool> {
+        let effects = &self.effects[index];
         effects.writes.iter().any(mask::is_exec).then(|| {
             let program = &self.prepared.program;
-            let body = program.semantics(program.pcs[at]);
+            let body = program.semantics(program.pcs[index]);
             body.is_some_and(|(_, body, second)| second.is_none() && mask::only_removes_lanes(body, effects))
         })
     }
 
-    fn change_exec(&self, at: usize, narrows: bool, known: &mut Known) {
-        let frame = self.frame_of(at);
+    fn change_exec(&self, index: usize, narrows: bool, known: &mut Known) {
+        let frame = self.frame_of(index);
         let target = |base, constant| value::object_at(self.objects, base, frame, constant);
         for (active, inactive) in known.vgprs.iter_mut().zip(&mut known.inactive) {
             let all = inactive.map_or(*active, |other| value::join(*active, other, target));

@@ -230,24 +230,24 @@ impl Value {
 }
 
 /// Returns the object at a position of a base. `frame` is the index of the function in [`Objects::frames`].
-pub fn object_at(objects: &Objects, base: Base, frame: Option<usize>, at: u32) -> Option<Target> {
+pub fn object_at(objects: &Objects, base: Base, frame: Option<usize>, index: u32) -> Option<Target> {
     let in_frame =
-        |frame: usize| Some(Target::Frame(frame as u16, find(&objects.frames[frame].variables, at)?));
+        |frame: usize| Some(Target::Frame(frame as u16, find(&objects.frames[frame].variables, index)?));
     match base {
-        Base::Code => Some(Target::Global(find(&objects.global, at)?)),
+        Base::Code => Some(Target::Global(find(&objects.global, index)?)),
         Base::Frame => in_frame(frame?),
         Base::Zero => {
-            let in_lds = find(&objects.lds, at).map(Target::Lds);
+            let in_lds = find(&objects.lds, index).map(Target::Lds);
             in_lds.or_else(|| in_frame(frame?))
         }
     }
 }
 
 /// Returns the index of the object that contains a position.
-pub fn find(objects: &[Object], at: u32) -> Option<u16> {
-    let at = u64::from(at);
-    let index = objects.partition_point(|object| object.bytes.start <= at).checked_sub(1)?;
-    objects[index].bytes.contains(&at).then_some(index as u16)
+pub fn find(objects: &[Object], offset: u32) -> Option<u16> {
+    let offset = u64::from(offset);
+    let index = objects.partition_point(|object| object.bytes.start <= offset).checked_sub(1)?;
+    objects[index].bytes.contains(&offset).then_some(index as u16)
 }
 
 /// Returns the object for which an address is meant; `None` if one of its distances is that of two objects: compilers select

@@ -45,9 +45,9 @@ impl Shadow {
         false
     }
 
-    fn acquire_barrier(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
+    fn acquire_barrier(&mut self, step: &Step<'_>, wave_index: usize, barrier: usize) {
         if barrier == CLUSTER_INDEX {
-            return self.acquire_cluster(step, at);
+            return self.acquire_cluster(step, wave_index);
         }
         let completed = step.group.barrier(barrier).completed;
         let waves = self.waves.len();
@@ -69,7 +69,7 @@ impl Shadow {
             }
             *phase = phase.wrapping_add(1);
         }
-        let wave = &mut self.waves[at];
+        let wave = &mut self.waves[wave_index];
         // These clocks include the one that the wave released on arrival.
         if self.synchronises || self.split_barriers {
             Arc::make_mut(&mut wave.vector).join(clocks);
@@ -133,7 +133,7 @@ impl Shadow {
         Caches::L1.or(Caches::SCALAR).or(more)
     }
 
-    fn arrive(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
+    fn arrive(&mut self, step: &Step<'_>, wave_index: usize, barrier: usize) {
         let state = step.group.barrier(barrier);
         // `completed` already counts the arrival that completes the barrier.
         let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
@@ -143,10 +143,10 @@ impl Shadow {
             let invalidations =
                 self.arrival_invalidations.entry((barrier, phase)).or_insert_with(|| no_invalidations(waves));
             for cache in shared.numbers() {
-                invalidations[cache].join(&self.waves[at].invalidations.clocks[cache]);
+                invalidations[cache].join(&self.waves[wave_index].invalidations.clocks[cache]);
             }
         }
-        let wave = &mut self.waves[at];
+        let wave = &mut self.waves[wave_index];
         let arrivals = self.arrivals.entry((barrier, phase)).or_insert_with(|| Arrivals {
             first: wave.vector.clone(),
             all: VectorClock::clone(&wave.vector),
@@ -157,7 +157,7 @@ impl Shadow {
         let clocks = &mut arrivals.all;
         // The barrier has an epoch of its own.
         wave.epoch += 1;
-        clocks.own[at] = clocks.own[at].max(wave.epoch);
+        clocks.own[wave_index] = clocks.own[wave_index].max(wave.epoch);
         wave.epoch += 1;
         wave.released = wave.epoch;
     }

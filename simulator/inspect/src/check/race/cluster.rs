@@ -69,15 +69,15 @@ impl<'v> Clusters<'v> {
 
 impl Shadow {
     /// Releases the clock of a wave that signals the cluster's barrier.
-    pub(super) fn arrive_at_cluster(&mut self, step: &Step<'_>, at: usize) {
+    pub(super) fn arrive_at_cluster(&mut self, step: &Step<'_>, wave_index: usize) {
         let Some(place) = step.group.cluster() else { return };
         let state = step.group.barrier(CLUSTER_INDEX);
         // `completed` already counts the arrival that completes the barrier.
         let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
-        let wave = &mut self.waves[at];
+        let wave = &mut self.waves[wave_index];
         wave.epoch += 1;
         let mut released = wave.vector.by_wave_number(self.first);
-        released.insert(self.first + at as u32, wave.epoch);
+        released.insert(self.first + wave_index as u32, wave.epoch);
         wave.epoch += 1;
         wave.released = wave.epoch;
         let releases = self.cluster_releases.0.entry(place.position).or_default();
@@ -85,7 +85,7 @@ impl Shadow {
     }
 
     /// Acquires the clocks that were released at the completions of the cluster's barrier so far.
-    pub(super) fn acquire_cluster(&mut self, step: &Step<'_>, at: usize) {
+    pub(super) fn acquire_cluster(&mut self, step: &Step<'_>, wave_index: usize) {
         let Some(place) = step.group.cluster() else { return };
         let completed = step.group.barrier(CLUSTER_INDEX).completed;
         let releases = self.cluster_releases.0.entry(place.position).or_default();
@@ -94,8 +94,8 @@ impl Shadow {
             join(&mut releases.merged, &epochs);
         }
         let (first, waves) = (self.first, self.waves.len() as u32);
-        let wave = &mut self.waves[at];
-        if wave.acquire(&releases.merged, first, waves, at, true) {
+        let wave = &mut self.waves[wave_index];
+        if wave.acquire(&releases.merged, first, waves, wave_index, true) {
             wave.record_clock();
         }
     }

@@ -81,11 +81,11 @@ impl Shadow {
     pub(super) fn try_begin_phase(
         &mut self,
         step: &Step<'_>,
-        at: usize,
+        wave_index: usize,
         barrier: usize,
         scoreboard: &Scoreboard,
     ) -> bool {
-        let waits = |(other, wave): (usize, &WaveState)| other == at || wave.waiting == Some(barrier);
+        let waits = |(other, wave): (usize, &WaveState)| other == wave_index || wave.waiting == Some(barrier);
         // No wave has arrived at the next barrier yet.
         let begins = !self.split_barriers
             && step.group.barrier(barrier).signals == 0

@@ -16,9 +16,9 @@ use wavesim_machine::exec::watch::{Access, LdsLoads, Place};
 
 impl Shadow {
     /// Returns whether an instruction only loads or only stores, and orders nothing.
-    pub fn is_plain(&self, at: usize, effects: &Effects) -> bool {
+    pub fn is_plain(&self, index: usize, effects: &Effects) -> bool {
         let memory = matches!(effects.class, Class::Vmem | Class::Lds) && !effects.memory.is_empty();
-        let ordering = self.orderings.get(at).copied().unwrap_or_default();
+        let ordering = self.orderings.get(index).copied().unwrap_or_default();
         let orders = effects.atomic || effects.coherent || ordering.polls || !effects.calls.is_empty();
         let orders = orders || self.loads_to_lds && (effects.class == Class::Lds || ordering.loads_to_lds);
         memory && self.enabled && !orders && ordering.hits.and(Caches::SCALAR).is_empty()
@@ -108,7 +108,7 @@ impl Shadow {
     #[inline(always)]
     pub(super) fn compare(
         &mut self,
-        at: usize,
+        wave_index: usize,
         ordering: Ordering,
         a: &Access,
         me: Record,
@@ -121,13 +121,13 @@ impl Shadow {
                 return;
             }
         }
-        self.record(at, ordering, a, me, scoreboard);
+        self.record(wave_index, ordering, a, me, scoreboard);
     }
 
     #[inline(never)]
     pub(super) fn record(
         &mut self,
-        at: usize,
+        wave_index: usize,
         ordering: Ordering,
         a: &Access,
         me: Record,
@@ -138,7 +138,7 @@ impl Shadow {
         let release = device_release(self.facts, &self.index, &self.orderings, self.waves_per_group);
         let clusters = Clusters::of(self.cluster_size, &self.groups, self.waves_per_group, self.first);
         // Created lazily: most accesses are to bytes that no other wave has accessed.
-        let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode, release, clusters);
+        let view = || view(first, waves, ended, scoreboard, wave_index, ordering, cu_mode, release, clusters);
         let ordered = |r: &Record| view().missing(r, lds).is_none();
         let shadow = if lds { &mut self.lds } else { &mut self.global };
         // In global memory, the loads that a store supersedes are kept.

@@ -155,8 +155,8 @@ impl<'g> Graph<'g> {
 
     /// Returns the bytes that an access to scratch covers, relative to the base address in a scalar register.
     /// Returns `None` if a VGPR is part of the address.
-    fn slot(&self, at: usize) -> Option<(Option<u16>, std::ops::Range<i64>)> {
-        let e = &self.effects[at];
+    fn slot(&self, index: usize) -> Option<(Option<u16>, std::ops::Range<i64>)> {
+        let e = &self.effects[index];
         let mut base = None;
         for r in e.reads.iter().filter(|r| !matches!(r.role, Role::State | Role::Data)) {
             if r.file != File::Sgpr || r.relative.is_some() || base.is_some() {
@@ -164,7 +164,7 @@ impl<'g> Graph<'g> {
             }
             base = Some(r.first);
         }
-        let offset = self.offsets[at]?;
+        let offset = self.offsets[index]?;
         let registers = if e.returns { &e.writes } else { &e.reads };
         let data = registers.iter().filter(|r| r.file == File::Vgpr);
         let len: i64 = data.map(|r| 4 * r.count as i64).sum();
@@ -172,18 +172,18 @@ impl<'g> Graph<'g> {
     }
 
     /// Returns whether a register has the same value before an instruction in every iteration of a loop.
-    fn is_invariant(&self, at: usize, register: (File, u16), body: &HashSet<usize>, depth: u32) -> bool {
-        let writes = |at: usize| {
-            self.effects[at].writes.iter().any(|w| {
+    fn is_invariant(&self, index: usize, register: (File, u16), body: &HashSet<usize>, depth: u32) -> bool {
+        let writes = |index: usize| {
+            self.effects[index].writes.iter().any(|w| {
                 w.file == register.0
                     && (w.relative.is_some() || (w.first..w.first + w.count).contains(&register.1))
             })
         };
-        if !body.iter().any(|&at| writes(at)) {
+        if !body.iter().any(|&index| writes(index)) {
             return true;
         }
         // Find the last write before the instruction in straight-line code.
-        let mut here = at;
+        let mut here = index;
         loop {
             let [earlier] = self.before[here][..] else { return false };
             if !body.contains(&earlier) || self.next[earlier].len() != 1 {

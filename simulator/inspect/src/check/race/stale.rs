@@ -81,12 +81,12 @@ impl Shadow {
     pub(super) fn find_cached_copy(
         &self,
         step: &Step<'_>,
-        at: usize,
+        wave_index: usize,
         a: &Access,
         store: &Record,
         ordering: Ordering,
     ) -> Option<Record> {
-        let mine = &self.waves[at].invalidations;
+        let mine = &self.waves[wave_index].invalidations;
         let local = store.wave.wrapping_sub(self.first) < self.waves.len() as u32;
         // An invalidation since the acquire of the store has dropped the copy, whichever wave loaded it.
         let not_invalidated = |n: &usize| mine.clocks[*n].epoch_of(self.first, store.wave) < store.epoch;

@@ -33,7 +33,7 @@ impl Shadow {
     /// Applies the acquire and release effects of an instruction at the addresses of its accesses.
     pub(super) fn synchronise(
         &mut self,
-        at: usize,
+        wave_index: usize,
         accesses: &[Access],
         effects: &Effects,
         ordering: Ordering,
@@ -44,19 +44,19 @@ impl Shadow {
         for a in accesses.iter().filter(|a| matches!(a.place, Place::Global | Place::Lds)) {
             let key = (a.place == Place::Lds, a.address & !3);
             if effects.returns && !a.write {
-                let before = key.0.then(|| self.waves[at].vector.clone());
+                let before = key.0.then(|| self.waves[wave_index].vector.clone());
                 if let Some(release) = self.released.get(&key)
-                    && !Arc::ptr_eq(release, &self.waves[at].vector)
+                    && !Arc::ptr_eq(release, &self.waves[wave_index].vector)
                 {
                     let release = release.clone();
-                    changed |= self.acquire(at, &release.foreign, ordering);
+                    changed |= self.acquire(wave_index, &release.foreign, ordering);
                 }
-                changed |= self.acquire_from_writers(at, key, ordering);
+                changed |= self.acquire_from_writers(wave_index, key, ordering);
                 if let Some(before) = before {
-                    self.waves[at].acquired_through_lds(&before);
+                    self.waves[wave_index].acquired_through_lds(&before);
                 }
             }
-            let wave = self.first + at as u32;
+            let wave = self.first + wave_index as u32;
             if effects.returns && effects.atomic {
                 self.swaps.acquired.insert((wave, key));
             }
@@ -68,16 +68,16 @@ impl Shadow {
             }
         }
         if changed {
-            self.waves[at].record_clock();
+            self.waves[wave_index].record_clock();
         }
         if !effects.atomic {
             return;
         }
         let first = self.first;
-        let wave = &self.waves[at];
+        let wave = &self.waves[wave_index];
         // The release covers everything so far and the atomic itself, which gets this epoch.
         let mut release = VectorClock { own: Vec::new(), foreign: wave.vector.by_wave_number(first) };
-        release.foreign.insert(first + at as u32, wave.epoch + 1);
+        release.foreign.insert(first + wave_index as u32, wave.epoch + 1);
         let release = Arc::new(release);
         for a in accesses.iter().filter(|a| a.write) {
             let key = (a.place == Place::Lds, a.address & !3);
@@ -93,8 +93,13 @@ impl Shadow {
 
     /// Acquires the clocks of the last writers of a dword for a coherent load, as far as its scope covers the
     /// writers. Returns whether the wave's clock changed.
-    pub(super) fn acquire_from_writers(&mut self, at: usize, (lds, dword): Key, ordering: Ordering) -> bool {
-        let me = self.first + at as u32;
+    pub(super) fn acquire_from_writers(
+        &mut self,
+        wave_index: usize,
+        (lds, dword): Key,
+        ordering: Ordering,
+    ) -> bool {
+        let me = self.first + wave_index as u32;
         let cell = if lds { self.lds.cell(dword) } else { self.global.cell(dword) };
         let mut changed = false;
         for r in cell.writes.iter().filter(|r| r.wave != 0 && r.wave != me) {
@@ -109,7 +114,7 @@ impl Shadow {
                 None => BTreeMap::new(),
             };
             clock.insert(r.wave, r.epoch);
-            changed |= self.acquire(at, &clock, ordering);
+            changed |= self.acquire(wave_index, &clock, ordering);
         }
         changed
     }
@@ -124,10 +129,15 @@ impl Shadow {
     /// Joins epochs, given by wave number, into a wave's clock; returns whether any was newer. A load of less
     /// than device scope acquires nothing from other workgroups. Atomics execute in a cache that all waves
     /// share.
-    pub(super) fn acquire(&mut self, at: usize, numbers: &BTreeMap<u32, u32>, ordering: Ordering) -> bool {
+    pub(super) fn acquire(
+        &mut self,
+        wave_index: usize,
+        numbers: &BTreeMap<u32, u32>,
+        ordering: Ordering,
+    ) -> bool {
         let (first, waves) = (self.first, self.waves.len() as u32);
         let include_foreign = ordering.atomic || ordering.scope >= ordering::DEVICE;
-        self.waves[at].acquire(numbers, first, waves, at, include_foreign)
+        self.waves[wave_index].acquire(numbers, first, waves, wave_index, include_foreign)
     }
 
     /// Returns a wave's vector clock at one of its epochs.
@@ -194,14 +204,14 @@ impl WaveState {
         numbers: &BTreeMap<u32, u32>,
         first: u32,
         waves: u32,
-        at: usize,
+        wave_index: usize,
         include_foreign: bool,
     ) -> bool {
         let mut changed = false;
         for (&wave, &epoch) in numbers {
             let own = wave.checked_sub(first).filter(|k| *k < waves);
             let have = match own {
-                Some(k) if k as usize == at => continue,
+                Some(k) if k as usize == wave_index => continue,
                 Some(k) => self.vector.own[k as usize],
                 None if !include_foreign => continue,
                 None => self.vector.foreign.get(&wave).copied().unwrap_or(0),

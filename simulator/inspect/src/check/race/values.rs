@@ -18,10 +18,10 @@ pub fn leaves_memory_unchanged(a: &Access, done: &Done<'_>, memory: &Memory) -> 
 }
 
 /// Returns the current value of a byte.
-pub fn present(place: Place, at: u64, done: &Done<'_>, memory: &Memory) -> Option<u8> {
+pub fn present(place: Place, address: u64, done: &Done<'_>, memory: &Memory) -> Option<u8> {
     match place {
-        Place::Lds => done.lds.get(usize::try_from(at).ok()?).copied(),
-        Place::Global => memory.load::<1>(at).ok().map(|[byte]| byte),
+        Place::Lds => done.lds.get(usize::try_from(address).ok()?).copied(),
+        Place::Global => memory.load::<1>(address).ok().map(|[byte]| byte),
         Place::Scratch | Place::Nowhere => None,
     }
 }

@@ -132,7 +132,7 @@ impl View<'_> {
     }
 }
 
-/// Returns the view of wave `at`.
+/// Returns the view of wave `wave_index`.
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub(super) fn view<'v>(
@@ -140,13 +140,13 @@ pub(super) fn view<'v>(
     waves: &'v [WaveState],
     ended: &'v HashMap<u32, EndedWave>,
     scoreboard: &'v Scoreboard,
-    at: usize,
+    wave_index: usize,
     ordering: Ordering,
     cu_mode: bool,
     release: Option<DeviceRelease<'v>>,
     clusters: Option<Clusters<'v>>,
 ) -> View<'v> {
-    let WaveState { vector, invalidations, through_lds, .. } = &waves[at];
+    let WaveState { vector, invalidations, through_lds, .. } = &waves[wave_index];
     let hits = ordering.hits;
     View {
         first,

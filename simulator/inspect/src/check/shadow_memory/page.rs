@@ -68,37 +68,37 @@ impl Page {
     }
 
     /// Drops the records of a range of bytes in a block, which starts at `start`.
-    pub fn forget(&mut self, at: usize, start: u64, bytes: &Range<u64>) {
+    pub fn forget(&mut self, index: usize, start: u64, bytes: &Range<u64>) {
         if bytes.start <= start && start + BLOCK <= bytes.end {
-            self.exclusive[at].wave = 0;
-        } else if self.exclusive[at].wave != 0 {
-            self.node(at).forget(0, start, bytes);
+            self.exclusive[index].wave = 0;
+        } else if self.exclusive[index].wave != 0 {
+            self.node(index).forget(0, start, bytes);
         }
     }
 
     /// Returns the node of a block, created from the compact record if necessary.
     #[inline(always)]
-    pub fn node(&mut self, at: usize) -> &mut Node {
-        if self.exclusive[at].wave != SHARED {
-            self.create_node(at);
+    pub fn node(&mut self, index: usize) -> &mut Node {
+        if self.exclusive[index].wave != SHARED {
+            self.create_node(index);
         }
-        &mut self.nodes[at]
+        &mut self.nodes[index]
     }
 
     #[inline(never)]
-    fn create_node(&mut self, at: usize) {
+    fn create_node(&mut self, index: usize) {
         if self.nodes.is_empty() {
             self.nodes.resize_with(PAGE, Node::default);
         }
-        let cell = self.exclusive_cell(at);
-        self.exclusive[at].wave = SHARED;
-        self.nodes[at].cell = cell;
-        self.nodes[at].split = false;
+        let cell = self.exclusive_cell(index);
+        self.exclusive[index].wave = SHARED;
+        self.nodes[index].cell = cell;
+        self.nodes[index].split = false;
     }
 
     /// Returns the cell of a block that has no node.
-    fn exclusive_cell(&self, at: usize) -> Cell {
-        let ExclusiveBlock { wave, store, load } = self.exclusive[at];
+    fn exclusive_cell(&self, index: usize) -> Cell {
+        let ExclusiveBlock { wave, store, load } = self.exclusive[index];
         if wave == 0 {
             return Cell::default();
         }
@@ -107,10 +107,10 @@ impl Page {
     }
 
     /// Returns the cell of the dword at an offset in a block.
-    pub fn dword(&self, at: usize, offset: u64) -> Cell {
-        match self.exclusive[at].wave {
-            SHARED => self.nodes[at].dword(0, offset),
-            _ => self.exclusive_cell(at).for_part(offset & !3, 4),
+    pub fn dword(&self, index: usize, offset: u64) -> Cell {
+        match self.exclusive[index].wave {
+            SHARED => self.nodes[index].dword(0, offset),
+            _ => self.exclusive_cell(index).for_part(offset & !3, 4),
         }
     }
 

@@ -213,8 +213,8 @@ fn wait_states(node: &Node<'_>) -> u32 {
 pub type Successors = [Option<usize>; 2];
 
 /// Returns the possible successors of an instruction, given by its index.
-pub fn successors(program: &Program, at: usize) -> Successors {
-    let (inst, pc) = (&program.insts[at], program.pcs[at]);
+pub fn successors(program: &Program, index: usize) -> Successors {
+    let (inst, pc) = (&program.insts[index], program.pcs[index]);
     let flags = inst.instruction(program.arch.table()).flags();
     let end = pc + inst.size as u64;
     let next = || program.inst_at(end);

@@ -226,10 +226,10 @@ impl Wave {
         used: &Use,
         start: u16,
         conflict: Conflict,
-        at: usize,
+        index: usize,
         report: &mut Report,
     ) {
-        let p = &self.pending[at];
+        let p = &self.pending[index];
         let kind = match conflict {
             Conflict::Read => "missing wait",
             Conflict::Write => "overwritten before its wait",
@@ -249,7 +249,7 @@ impl Wave {
                  instruction writes back: its final value is undefined"
             ),
         };
-        let waits: Vec<String> = p.counters.iter().map(|c| self.weakest_wait(c, at)).collect();
+        let waits: Vec<String> = p.counters.iter().map(|c| self.weakest_wait(c, index)).collect();
         let site = Site::new(step, None);
         let hint = format!("`{}` is needed before {}", waits.join("` and `"), step.program.place(step.pc));
         let issued = Site::at(step, p.pc as u64, step.wave.workgroup, step.wave.id);
@@ -257,8 +257,8 @@ impl Wave {
     }
 
     /// Returns the weakest wait that completes the operation at a position.
-    fn weakest_wait(&self, counter: Counter, at: usize) -> String {
-        let younger = self.pending.iter().skip(at + 1).filter(|p| p.counters.contains(counter));
+    fn weakest_wait(&self, counter: Counter, index: usize) -> String {
+        let younger = self.pending.iter().skip(index + 1).filter(|p| p.counters.contains(counter));
         let mixed = self.pending.iter().any(|p| p.counters.contains(counter) && p.order == Order::Unordered);
         wait_instruction(counter, if mixed { 0 } else { younger.count() })
     }
