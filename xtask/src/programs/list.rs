@@ -81,6 +81,48 @@ assert 0 < cupy.random.rand(1000).mean() < 1
 print('equal to NumPy')
 ";
 
+/// A matrix product, a sum, rectification and softmax, compared with NumPy's.
+const ONNX: &str = "
+import numpy, onnx, onnxruntime
+from onnx import TensorProto, helper
+numbers = lambda seed, *shape: numpy.random.RandomState(seed).rand(*shape).astype('f')
+x, w, b = numbers(0, 4, 16), numbers(1, 16, 8), numbers(2, 8)
+steps = [('MatMul', 'x w', 'y'), ('Add', 'y b', 'z'), ('Relu', 'z', 'r'), ('Softmax', 'r', 'o')]
+nodes = [helper.make_node(name, inputs.split(), [output]) for name, inputs, output in steps]
+value = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+weights = [onnx.numpy_helper.from_array(w, 'w'), onnx.numpy_helper.from_array(b, 'b')]
+graph = helper.make_graph(nodes, 'small', [value('x', x.shape)], [value('o', [4, 8])], weights)
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=8)
+session = onnxruntime.InferenceSession(model.SerializeToString(), providers=['ROCMExecutionProvider'])
+found = session.run(None, {'x': x})[0]
+e = numpy.exp(numpy.maximum(x @ w + b, 0))
+numpy.testing.assert_allclose(found, e / e.sum(1, keepdims=True), rtol=1e-4)
+print('equal to NumPy')
+";
+
+/// A kernel that hiprtc compiles, launched from Python.
+const HIP_PYTHON: &str = "
+import array, ctypes
+from rocm.bindings import hip, hiprtc
+def check(result):
+    assert int(result[0]) == 0, result[0]
+    return result[1] if len(result) > 1 else None
+source = b'extern \"C\" __global__ void scale(float f, float *v) { v[threadIdx.x] *= f; }'
+program = check(hiprtc.hiprtcCreateProgram(source, b'scale', 0, None, None))
+check(hiprtc.hiprtcCompileProgram(program, 1, [b'--offload-arch=gfx1100']))
+code = bytearray(check(hiprtc.hiprtcGetCodeSize(program)))
+check(hiprtc.hiprtcGetCode(program, code))
+kernel = check(hip.hipModuleGetFunction(check(hip.hipModuleLoadData(code)), b'scale'))
+numbers = array.array('f', range(64))
+memory = check(hip.hipMalloc(256))
+check(hip.hipMemcpy(memory, numbers, 256, hip.hipMemcpyKind.hipMemcpyHostToDevice))
+check(hip.hipModuleLaunchKernel(kernel, gridDimX=1, gridDimY=1, gridDimZ=1, blockDimX=64, blockDimY=1, blockDimZ=1,
+    sharedMemBytes=0, stream=None, kernelParams=None, extra=(ctypes.c_float(3), memory)))
+check(hip.hipMemcpy(numbers, memory, 256, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
+assert list(numbers) == [3 * i for i in range(64)]
+print('as expected')
+";
+
 /// All programs.
 pub const PROGRAMS: &[Program] = &[
     Program {
@@ -217,6 +259,33 @@ pub const PROGRAMS: &[Program] = &[
             ),
             long("math", 14400, outcome::pytest, cupy!["/opt/cupy/cupy_tests/math_tests"]),
         ],
+        ..PROGRAM
+    },
+    Program {
+        name: "rocfft",
+        packages: &["librocfft0-tests"],
+        compiles: true,
+        runs: &[run(
+            "callbacks",
+            600,
+            outcome::gtest,
+            rocm!["librocfft0-tests", "rocfft-test", "--length", "16", "--callback", "--gtest_filter=manual*"],
+        )],
+        ..PROGRAM
+    },
+    Program {
+        name: "onnxruntime",
+        packages: &["libmiopen1", "librocm-smi64-1", "libhipblas2", "libhipfft0", "python3"],
+        python: &["onnxruntime-rocm==1.22.2.post3", "onnx==1.23.2"],
+        runs: &[run("a small model", 300, outcome::exit, &["/usr/bin/python3", "-c", ONNX])],
+        ..PROGRAM
+    },
+    Program {
+        name: "hip-python",
+        packages: &["python3"],
+        python: &["rocm-bindings-hip==10.0.0.0.1.2", "rocm-bindings-core==10.0.0.0.1.2"],
+        compiles: true,
+        runs: &[run("a kernel", 120, outcome::exit, &["/usr/bin/python3", "-c", HIP_PYTHON])],
         ..PROGRAM
     },
     Program {

@@ -18,10 +18,11 @@ const OTHER_TARGETS: [&str; 7] =
 /// The libraries' folder in the root directory.
 const LIBRARIES: &str = "wavesim";
 /// Names of HIP's library: those of its releases, of hiprtc and of libraries for profilers.
-const HIP_NAMES: [&str; 8] = [
+const HIP_NAMES: [&str; 9] = [
     "libamdhip64.so.5",
     "libamdhip64.so.6",
     "libamdhip64.so.7",
+    "libhiprtc.so",
     "libhiprtc.so.5",
     "libhiprtc.so.6",
     "libhiprtc.so.7",
