@@ -7,7 +7,7 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 use std::sync::Arc;
-use wavesim::array::Num;
+use wavesim::array::{DType, Num};
 use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::ArgumentValue;
 use wavesim::sharing::MAX_THREADS;
@@ -300,7 +300,19 @@ impl Kernel {
     /// Name, kind, offset and size of each argument.
     #[getter]
     fn arguments(&self) -> Vec<(Option<String>, String, u32, u32)> {
-        self.0.arguments().map(|a| (a.name.clone(), a.kind.clone(), a.offset, a.size)).collect()
+        let all = self.0.arguments().zip(self.0.parameters());
+        all.map(|(a, p)| (p.name.clone(), a.kind.clone(), a.offset, a.size)).collect()
+    }
+
+    /// Type and name of each parameter, as far as they are known.
+    #[getter]
+    fn signature(&self) -> Vec<String> {
+        self.0.parameters().iter().map(ToString::to_string).collect()
+    }
+
+    /// Returns a warning about an array whose elements are not those of a parameter. `dtype` is NumPy's name.
+    fn mismatch(&self, index: usize, dtype: &str) -> Option<String> {
+        self.0.parameters().get(index)?.mismatch(DType::meant(dtype)?)
     }
 
     /// Static LDS size of a workgroup in bytes.
@@ -340,9 +352,9 @@ impl Kernel {
         py: Python<'py>,
         arguments: Vec<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyBytes>, u32)> {
-        let names: Vec<String> = self.0.arguments().map(|a| a.name.clone().unwrap_or_default()).collect();
+        let parameters = self.0.parameters();
         let named = arguments.iter().enumerate().map(|(at, value)| {
-            let name = names.get(at).filter(|n| !n.is_empty()).cloned();
+            let name = parameters.get(at).and_then(|p| p.name.clone());
             let name = name.unwrap_or_else(|| format!("number {}", at + 1));
             Ok((name, given(value)?))
         });

@@ -3,6 +3,7 @@
 use crate::{Device, Error, Module};
 use std::sync::Arc;
 use wavesim::loader::code_object::{self, Arg};
+use wavesim::loader::parameters::Parameter;
 use wavesim::loader::request::{self, ArgumentError, ArgumentValue, LaunchError};
 use wavesim::sched::dispatch::MAX_ITEMS;
 
@@ -36,6 +37,11 @@ impl Kernel {
     /// Returns the explicit arguments; empty if the code object has no metadata.
     pub fn arguments(&self) -> impl Iterator<Item = &Arg> {
         self.code.explicit_args()
+    }
+
+    /// Returns names and types of the explicit arguments, also those of the debug information.
+    pub fn parameters(&self) -> &[Parameter] {
+        self.code.parameters()
     }
 
     /// Returns true if the kernel has a hidden argument of this kind (`hidden_hostcall_buffer`).

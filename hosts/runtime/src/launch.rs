@@ -248,8 +248,7 @@ impl Kernel {
         }
         let places = || {
             let args: Vec<_> = self.arguments().cloned().collect();
-            let parameters = debug::parameters(&self.code);
-            let buffers = debug::buffers(&args, &parameters, kernarg, map.ranges(), own.extra);
+            let buffers = debug::buffers(&args, self.code.parameters(), kernarg, map.ranges(), own.extra);
             (buffers, debug::writable(map.ranges()))
         };
         let debugged = debugged.map(|target| {

@@ -118,14 +118,11 @@ pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
 }
 
 /// Emits the function for any float mode. It is compiled once: rounding modes other than the default are too
-/// rare for a third set of vector code.
+/// rare for a third set of vector code. Operations without floats have the mode, too: in all others, builtins use SIMD
+/// instructions that the host may lack.
 fn any_mode(at: usize, handlers: &Handlers, halved: bool) -> TokenStream {
     let (name, general) = (function(at, handlers, Mode::Base), format_ident!("op{at}"));
-    let mode = if handlers.floats.any() {
-        quote! { cx.general }
-    } else {
-        quote! { Keep }
-    };
+    let mode = quote! { cx.general };
     if handlers.general_uses_fast {
         let (body, half) = (format_ident!("fast{at}"), format_ident!("{name}_half"));
         return quote! {

@@ -126,6 +126,34 @@ impl DType {
         DType::ALL.into_iter().find(|t| t.name() == name)
     }
 
+    /// Looks up a type by its name in C, OpenCL C or HIP, such as `unsigned int`.
+    pub fn of_c(name: &str) -> Option<DType> {
+        Some(match name {
+            "char" | "signed char" | "int8_t" => DType::I8,
+            "uchar" | "unsigned char" | "bool" | "uint8_t" => DType::U8,
+            "short" | "int16_t" => DType::I16,
+            "ushort" | "unsigned short" | "uint16_t" => DType::U16,
+            "int" | "int32_t" => DType::I32,
+            "uint" | "unsigned int" | "unsigned" | "uint32_t" => DType::U32,
+            "long" | "long long" | "int64_t" => DType::I64,
+            "ulong" | "unsigned long" | "unsigned long long" | "uint64_t" | "size_t" => DType::U64,
+            "half" | "_Float16" | "__half" => DType::F16,
+            "__hip_bfloat16" | "__bf16" | "bfloat" => DType::BF16,
+            "float" => DType::F32,
+            "double" => DType::F64,
+            _ => return None,
+        })
+    }
+
+    /// Returns the type that somebody means who calls it as NumPy does (`float64`) or C (`double`).
+    pub fn meant(name: &str) -> Option<DType> {
+        let short = [("uint", "u"), ("int", "i"), ("bfloat", "bf"), ("float", "f")];
+        let numpy = short.iter().find_map(|(long, short)| {
+            DType::from_name(&format!("{short}{}", name.strip_prefix(long).filter(|bits| !bits.is_empty())?))
+        });
+        numpy.or_else(|| DType::of_c(name))
+    }
+
     /// All names, for messages.
     pub fn names() -> String {
         DType::ALL.map(DType::name).join(", ")

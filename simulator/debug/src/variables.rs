@@ -382,7 +382,9 @@ impl Object {
                 "the variable is optimised out here; only its value at the start is known".to_string()
             );
         }
-        let dtype = dtype_of(&self.kind)
+        let dtype = self
+            .kind
+            .dtype()
             .filter(|_| self.bits.is_none())
             .ok_or_else(|| format!("a value of the type `{}` cannot be set", self.kind.name))?;
         let bytes = super::command::encoded(value, dtype)?;
@@ -489,38 +491,12 @@ fn piece_byte(timeline: &Timeline<'_>, focus: Focus, location: &Location, at: u6
     }
 }
 
-/// Returns the element type of arrays that has the representation of a type.
-pub fn dtype_of(kind: &Type) -> Option<DType> {
-    Some(match (&kind.kind, kind.size) {
-        (Kind::Float, 2) if kind.name.contains("bf16") => DType::BF16,
-        (Kind::Float, 2) => DType::F16,
-        (Kind::Float, 4) => DType::F32,
-        (Kind::Float, 8) => DType::F64,
-        (Kind::Integer { signed: true } | Kind::Enum { signed: true, .. }, size) => match size {
-            1 => DType::I8,
-            2 => DType::I16,
-            4 => DType::I32,
-            8 => DType::I64,
-            _ => return None,
-        },
-        (Kind::Integer { .. } | Kind::Enum { .. } | Kind::Boolean | Kind::Pointer { .. }, size) => match size
-        {
-            1 => DType::U8,
-            2 => DType::U16,
-            4 => DType::U32,
-            8 => DType::U64,
-            _ => return None,
-        },
-        _ => return None,
-    })
-}
-
 fn bit_field(bits: u64, first: u32, size: u32) -> u64 {
     bits.checked_shr(first).unwrap_or(0) & (u64::MAX >> (64 - size.clamp(1, 64)))
 }
 
 fn scalar(kind: &Type, bits: u64) -> Option<Value> {
-    dtype_of(kind).map(|dtype| read_as(bits, dtype))
+    kind.dtype().map(|dtype| read_as(bits, dtype))
 }
 
 fn show(kind: &Type, bytes: &[u8], format: Option<Format>, out: &mut String) {
@@ -529,7 +505,7 @@ fn show(kind: &Type, bytes: &[u8], format: Option<Format>, out: &mut String) {
     wide[..len].copy_from_slice(&bytes[..len]);
     let bits = u64::from_le_bytes(wide);
     let of = |from: u64, size: u64| bytes.get(from as usize..(from + size) as usize).unwrap_or(&[]);
-    if format.is_some() && dtype_of(kind).is_some() {
+    if format.is_some() && kind.dtype().is_some() {
         out.push_str(&Format::value(format, Value::Int(bits.into())));
         return;
     }

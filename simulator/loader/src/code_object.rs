@@ -8,11 +8,12 @@ use super::image::Image;
 use super::line_table::LineTable;
 pub use super::metadata::Arg;
 use super::metadata::{KernelMetadata, Notes};
+use super::parameters::Parameter;
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use wavesim_engine::sched::dispatch::Registers;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, Descriptor};
@@ -57,6 +58,8 @@ pub struct Kernel {
     pub debug: Arc<DebugInfo>,
     /// Variables of the file in global memory.
     pub variables: Arc<[Variable]>,
+    /// What [`Kernel::parameters`] has found.
+    pub(super) parameters: OnceLock<Vec<Parameter>>,
 }
 
 impl Kernel {
@@ -443,6 +446,7 @@ impl CodeObject {
             lines: self.lines.clone(),
             debug: self.debug.clone(),
             variables: self.module.variables.clone(),
+            parameters: OnceLock::new(),
         })
     }
 }

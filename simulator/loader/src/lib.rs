@@ -6,7 +6,7 @@
 //!   expected outputs
 //! - [`error`]: why a code object cannot be loaded
 //! - [`generic`]: programs for machines other than AMD's
-//! - [`objects`]: the variables of a program
+//! - [`objects`]: the variables of a program; [`parameters`]: names and types of a kernel's arguments
 //! - [`surface`]: images in memory
 //! - [`prepared`]: the common result of all of these and of the text format
 #![warn(missing_docs)]
@@ -27,6 +27,7 @@ pub mod launch;
 pub mod line_table;
 mod metadata;
 pub mod objects;
+pub mod parameters;
 pub mod prepared;
 pub mod request;
 pub mod surface;

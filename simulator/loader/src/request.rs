@@ -4,6 +4,7 @@ use super::abi;
 use super::code_object::{Arg, Kernel};
 use super::image::LoadImageError;
 use super::objects::ObjectSource;
+use super::parameters::{Parameter, listing};
 use super::prepared::{Buffer, Prepared, Shape};
 use super::surface::{self, ResourceError, Surface};
 use anyhow::{Context as _, Result, anyhow};
@@ -72,7 +73,7 @@ pub enum LaunchError {
     /// `given` arguments do not match the parameters `expected` of the metadata.
     #[error(
         "arguments given: {given}, but the kernel has {} (--arg, or `args` of a launch description){}",
-        .expected.len(), expected_parameters(.expected)
+        .expected.len(), listing(.expected)
     )]
     Count { expected: Vec<Parameter>, given: usize },
     /// An argument's value does not fit its parameter.
@@ -116,6 +117,9 @@ pub enum ArgumentError {
     /// A number that does not fit a parameter of `size` bytes.
     #[error("{value} does not fit a parameter of {size} bytes")]
     Number { value: Num, size: u32 },
+    /// A fraction for a parameter of a type of integers.
+    #[error("{value} for `{type_name}`, which is an integer")]
+    Fraction { value: Num, type_name: String },
     /// A value of `len` bytes for a smaller parameter.
     #[error("{len} bytes for a parameter of {size} bytes")]
     Bytes { len: usize, size: u32 },
@@ -133,98 +137,6 @@ pub enum ArgumentError {
     /// The array cannot be created or read.
     #[error(transparent)]
     Array(#[from] ArrayError),
-}
-
-/// A parameter of a kernel in messages: what it is, and an argument for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parameter {
-    /// The name, or its number.
-    pub name: String,
-    /// The type in the source, if the metadata have it, else its kind and size.
-    pub type_name: String,
-    /// A possible value of `--arg`.
-    pub example: String,
-}
-
-impl Parameter {
-    fn of(index: usize, arg: &Arg) -> Parameter {
-        let name = arg.name.clone().unwrap_or_else(|| format!("arg{index}"));
-        let type_name = arg.type_name.clone().unwrap_or_else(|| match (arg.is_local(), arg.kind.as_str()) {
-            (true, _) => "a pointer to LDS".to_string(),
-            (false, "global_buffer") => "a pointer".to_string(),
-            _ => format!("{} bytes by value", arg.size),
-        });
-        let element = arg.type_name.as_deref().and_then(element_type);
-        let value = match (arg.is_local(), arg.kind.as_str(), element) {
-            (true, ..) => "local:256".to_string(),
-            (_, "global_buffer", element) => format!("{}[64]", element.unwrap_or(DType::F32).name()),
-            (_, _, Some(element)) => format!("{}=1", element.name()),
-            _ => match arg.size {
-                1 => "u8=1".to_string(),
-                2 => "u16=1".to_string(),
-                4 => "u32=1".to_string(),
-                8 => "u64=1".to_string(),
-                size => format!("u8[{size}]"),
-            },
-        };
-        Parameter { example: format!("{name}: {value}"), name, type_name }
-    }
-}
-
-/// Returns the type of a source type's elements: that of `float` and of `float*` is f32. `None` for other types, such as
-/// structures.
-pub fn element_type(name: &str) -> Option<DType> {
-    let name = name.trim_end_matches(['*', ' ', '&']);
-    let name = name.strip_prefix("const ").unwrap_or(name).trim();
-    // Vectors of OpenCL: `float4`.
-    let scalar = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    Some(match scalar {
-        "char" | "signed char" => DType::I8,
-        "uchar" | "unsigned char" | "bool" => DType::U8,
-        "short" => DType::I16,
-        "ushort" | "unsigned short" => DType::U16,
-        "int" => DType::I32,
-        "uint" | "unsigned int" | "unsigned" => DType::U32,
-        "long" | "long long" => DType::I64,
-        "ulong" | "unsigned long" | "unsigned long long" | "size_t" => DType::U64,
-        "half" | "_Float16" | "__half" => DType::F16,
-        "__hip_bfloat16" | "__bf" | "bfloat" => DType::BF16,
-        "float" => DType::F32,
-        "double" => DType::F64,
-        _ => return None,
-    })
-}
-
-/// Returns a warning about an array whose elements are not of the parameter's type. Kernels may reinterpret memory, and
-/// signs make no difference in memory, so that this is no error.
-pub fn type_warning(parameter: &Arg, array: &Array) -> Option<String> {
-    let type_name = parameter.type_name.as_deref().filter(|_| parameter.kind == "global_buffer")?;
-    let expected = element_type(type_name)?;
-    let is_float = |dtype: DType| matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64);
-    let similar = expected.size() == array.dtype.size() && is_float(expected) == is_float(array.dtype);
-    let name = parameter.name.as_deref().unwrap_or("an argument");
-    (!similar).then(|| {
-        format!(
-            "{name}: elements of {} for `{type_name}`, whose elements are {}",
-            array.dtype.name(),
-            expected.name()
-        )
-    })
-}
-
-fn expected_parameters(parameters: &[Parameter]) -> String {
-    if parameters.is_empty() {
-        return String::new();
-    }
-    let width = |text: fn(&Parameter) -> &str| parameters.iter().map(|p| text(p).len()).max().unwrap_or(0);
-    let (names, types) = (width(|p| &p.name), width(|p| &p.type_name));
-    let mut out = String::from(":\n");
-    for p in parameters {
-        out += &format!("  {:names$}  {:types$}  such as {}\n", p.name, p.type_name, p.example);
-    }
-    out += "on the command line:";
-    parameters.iter().for_each(|p| out += &format!(" --arg '{}'", p.example));
-    out
 }
 
 /// Maximum size of a kernarg segment in bytes, many times the compilers' limit.
@@ -320,7 +232,7 @@ pub fn explicit_kernarg(
                 return Err(wrong(ArgumentError::Bytes { len: bytes.len(), size }));
             }
             ArgumentValue::Bytes(bytes) => bytes.clone(),
-            ArgumentValue::Number(n) => number(*n, size).map_err(wrong)?,
+            ArgumentValue::Number(n) => number(*n, size, slot.dtype).map_err(wrong)?,
             ArgumentValue::Local(_) if !slot.local => return Err(wrong(ArgumentError::Local)),
             ArgumentValue::Local(size) => {
                 let at = lds;
@@ -340,13 +252,16 @@ fn parameter_slots(
     args: &[(String, ArgumentValue)],
 ) -> Result<Vec<ParameterSlot>, LaunchError> {
     if kernel.args.is_some() {
-        let explicit: Vec<&Arg> = kernel.explicit_args().collect();
-        if explicit.len() != args.len() {
-            let expected = explicit.iter().enumerate().map(|(index, arg)| Parameter::of(index, arg));
-            return Err(LaunchError::Count { expected: expected.collect(), given: args.len() });
+        let parameters = kernel.parameters();
+        if parameters.len() != args.len() {
+            return Err(LaunchError::Count { expected: parameters.to_vec(), given: args.len() });
         }
-        let slot = |a: &Arg| ParameterSlot { offset: a.offset, size: a.size, local: a.is_local() };
-        return Ok(explicit.into_iter().map(slot).collect());
+        let slot = |(a, p): (&Arg, &Parameter)| {
+            let type_name = p.type_name.clone().unwrap_or_default();
+            let dtype = p.number().map(|dtype| (dtype, type_name));
+            ParameterSlot { offset: a.offset, size: a.size, local: p.local, dtype }
+        };
+        return Ok(kernel.explicit_args().zip(parameters).map(slot).collect());
     }
     let mut end = 0u32;
     let mut slots = Vec::new();
@@ -362,7 +277,7 @@ fn parameter_slots(
             let reason = ArgumentError::Room { end, size: kernel.kernarg_size() };
             return Err(LaunchError::Argument { name: name.clone(), reason });
         }
-        slots.push(ParameterSlot { offset, size, local: true });
+        slots.push(ParameterSlot { offset, size, local: true, dtype: None });
     }
     // The segment may be padded to the size of a pointer.
     if end.next_multiple_of(8) < kernel.kernarg_size() {
@@ -377,6 +292,8 @@ struct ParameterSlot {
     size: u32,
     /// Whether the parameter may be an LDS offset.
     local: bool,
+    /// The type of a number, if it is known, and its name in the source.
+    dtype: Option<(DType, String)>,
 }
 
 /// Prepares a launch with explicit arguments that are already laid out. `memory` holds the data they refer
@@ -530,8 +447,19 @@ fn finish(
     })
 }
 
-/// Encodes a number for a parameter of `size` bytes; floats are encoded as floats.
-fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
+/// Encodes a number for a parameter of `size` bytes: in its type, or, if that is not known, floats as floats and integers
+/// as integers. Bit patterns are never converted.
+fn number(value: Num, size: u32, dtype: Option<(DType, String)>) -> Result<Vec<u8>, ArgumentError> {
+    let value = match (value, dtype) {
+        (Num::Int(n), Some((dtype, _))) if dtype.is_float() => Num::Float(n as f64),
+        (Num::Float(n), Some((dtype, type_name))) if !dtype.is_float() => {
+            if n.fract() != 0.0 || !(-1e18..=1e18).contains(&n) {
+                return Err(ArgumentError::Fraction { value, type_name });
+            }
+            Num::Int(n as i128)
+        }
+        (value, _) => value,
+    };
     let dtype = match (value, size) {
         (Num::Float(_) | Num::Decimal(_), 2) => DType::F16,
         (Num::Float(_) | Num::Decimal(_), 4) => DType::F32,

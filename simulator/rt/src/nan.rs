@@ -64,14 +64,14 @@ pub(super) fn result<T: HostFloat, const N: usize>(operands: [T; N], found: T) -
     if X86 { found } else { corrected(operands, found) }
 }
 
-/// Replaces a NaN by the one that the operation returns.
+/// Replaces a NaN by the one that the operation returns. Without branches, so that loops over lanes are vectorised.
 #[inline(always)]
 fn corrected<T: HostFloat, const N: usize>(operands: [T; N], found: T) -> T {
-    if found.is_nan() {
-        operands.into_iter().find(|x| x.is_nan()).map_or(T::DEFAULT, T::quiet)
-    } else {
-        found
+    let mut first = T::DEFAULT;
+    for x in operands.into_iter().rev() {
+        first = if x.is_nan() { x.quiet() } else { first };
     }
+    if found.is_nan() { first } else { found }
 }
 
 #[cfg(test)]

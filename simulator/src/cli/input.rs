@@ -532,9 +532,9 @@ impl KernelArgs {
         for (index, text) in call.args.iter().enumerate() {
             list.push(request::argument(text, index, &options)?);
         }
-        for (index, (entry, parameter)) in list.iter_mut().zip(kernel.explicit_args()).enumerate() {
+        for (index, (entry, parameter)) in list.iter_mut().zip(kernel.parameters()).enumerate() {
             if let ArgumentValue::Buffer(array) = &entry.1
-                && let Some(warning) = request::type_warning(parameter, array)
+                && let Some(warning) = parameter.mismatch(array.dtype)
             {
                 super::output::emit(format!("warning: {warning}"));
             }

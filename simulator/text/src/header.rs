@@ -257,10 +257,10 @@ impl<'a> HeaderParser<'a> {
         }
         let dtype = DType::from_name(type_name).ok_or_else(|| {
             let known = DType::ALL.map(DType::name).into_iter().chain(image::types());
-            let help = diag::nearest(type_name, known)
-                .map_or(format!("the types are {}", DType::names()), |near| {
-                    format!("did you mean `{near}`?")
-                });
+            let near = DType::meant(type_name).map(DType::name).or_else(|| diag::nearest(type_name, known));
+            let help = near.map_or(format!("the types are {}", DType::names()), |near| {
+                format!("did you mean `{near}`?")
+            });
             TextError::new(at, format!("unknown type `{type_name}`")).help(help)
         })?;
         let mut shape = Vec::new();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import sys
+import warnings
 from typing import Any, Optional, Sequence, Union
 
 from . import _native, _text
@@ -75,12 +76,18 @@ class Device:
         self.native.cancel()
 
     def load(self, source: Any) -> "Module":
-        """Loads a code object, an offload bundle, an executable or assembly, from a path or from its contents."""
-        if isinstance(source, (str, os.PathLike)):
+        """Loads a code object, an offload bundle, an executable or assembly, from a path or from its contents.
+
+        A string of several lines is assembly itself.
+        """
+        is_text = isinstance(source, str) and "\n" in source
+        if is_text:
+            data, name = source.encode(), "<assembly>"
+        elif isinstance(source, (str, os.PathLike)):
             data, name = _text.read_file(source), os.fspath(source)
         else:
             data, name = _bytes("a code object", source), "<assembly>"
-        if str(name).endswith((".s", ".S", ".asm")) or _is_assembly(data):
+        if is_text or str(name).endswith((".s", ".S", ".asm")) or _is_assembly(data):
             data = _text.assemble(data.decode(), target=self.target, name=str(name))
         return Module(self, self.native.load(data))
 
@@ -195,8 +202,7 @@ class Kernel:
         raise Error("a launch has a grid and a block: kernel[grid, block](…)")
 
     def __repr__(self) -> str:
-        names = ", ".join(name or kind for name, kind, _, _ in self.arguments)
-        return f"<wavesim.Kernel {self.name}({names})>"
+        return f"<wavesim.Kernel {self.name}({', '.join(self.native.signature)})>"
 
 
 def _dimensions(what: str, size: Size) -> "tuple[int, int, int]":
@@ -308,6 +314,7 @@ class Launcher:
             place = None if isinstance(value, (int, float, bytes)) else extent(value)
             if place is not None and not _is_scalar(value):
                 name = names[at] if at < len(names) and names[at] else f"argument {at + 1}"
+                _warn_of_elements(native, at, value)
                 memory.append((place.address, place.size, place.writable, name))
                 owners.append(place.owner)
                 values.append(place.pointer.to_bytes(8, "little"))
@@ -322,6 +329,15 @@ class Launcher:
                 values.append(_number(value, at))
         kernarg, local = native.lay_out(values)
         return kernarg, local, memory, owners
+
+
+def _warn_of_elements(native: Any, at: int, array: Any) -> None:
+    """Warns about an array whose elements are not those of the parameter. Kernels may reinterpret memory."""
+    dtype = getattr(array, "dtype", None)
+    warning = None if dtype is None else native.mismatch(at, str(dtype).replace("torch.", ""))
+    if warning is not None:
+        # The frame of the launch: above this function, `_laid_out`, and `__call__` or `explore`.
+        warnings.warn(warning, stacklevel=4)
 
 
 def _is_scalar(value: Any) -> bool:

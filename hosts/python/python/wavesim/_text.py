@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 from typing import Any, Iterator, NamedTuple, Optional
@@ -18,11 +19,27 @@ _MAX_FILE = 128 << 20
 
 def read_file(path: Any) -> bytes:
     """Returns the contents of a kernel's file."""
-    with open(path, "rb") as file:
-        data = file.read(_MAX_FILE + 1)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_MAX_FILE + 1)
+    except FileNotFoundError as error:
+        near = _similar(os.fspath(path))
+        hint = f"; did you mean `{near}`?" if near else ""
+        raise FileNotFoundError(error.errno, f"{error.strerror}{hint}", error.filename) from None
     if len(data) > _MAX_FILE:
         raise Error(f"{os.fspath(path)}: larger than {_MAX_FILE >> 20} MiB")
     return data
+
+
+def _similar(path: str) -> Optional[str]:
+    """Returns the file of the same folder whose name is nearest to that of a path."""
+    folder, name = os.path.split(path)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return None
+    near = difflib.get_close_matches(name, names, 1, 0.7)
+    return os.path.join(folder, near[0]) if near else None
 
 
 class Result:

@@ -19,13 +19,12 @@ use std::sync::{Mutex, Once, PoisonError};
 use wavesim::array::DType;
 use wavesim::debug::command::{Debugger, Files, Flow};
 use wavesim::debug::timeline::Timeline;
-use wavesim::debug::variables::dtype_of;
 use wavesim::debug::view;
 use wavesim::fault::{Fault, FaultKind};
 use wavesim::files;
-use wavesim::loader::code_object::{Arg, Kernel};
-use wavesim::loader::debug_info::{Kind, Variable};
+use wavesim::loader::code_object::Arg;
 use wavesim::loader::kernel_name::{demangled, is_named};
+use wavesim::loader::parameters::Parameter;
 use wavesim::loader::prepared::{Buffer, Prepared};
 use wavesim::sched::dispatch::RunStats;
 
@@ -99,26 +98,12 @@ extern "C" fn report_missed() {
     ));
 }
 
-/// Returns the parameters of a kernel that point to numbers, from its debug information: name and type, by position.
-pub(crate) fn parameters(kernel: &Kernel) -> Vec<Option<(String, DType)>> {
-    let debug = &kernel.debug;
-    let pointee = |variable: &Variable| match debug.type_of(variable.kind?)?.kind {
-        Kind::Pointer { target, .. } => Some((variable.name.clone(), dtype_of(&debug.type_of(target?)?)?)),
-        _ => None,
-    };
-    let mut all: Vec<_> = debug.parameters(kernel.entry).iter().map(pointee).collect();
-    if all.len() != kernel.explicit_args().count() {
-        all.clear();
-    }
-    all
-}
-
 /// Returns the arguments of a kernel that point to memory of the launch, as buffers of the debugger. Their names are
 /// those of the metadata, of the debug information, or of memory that the host has for this launch (`own`), or else
 /// `arg0`, `arg1` …, by position.
 pub(crate) fn buffers(
     args: &[Arg],
-    parameters: &[Option<(String, DType)>],
+    parameters: &[Parameter],
     kernarg: &[u8],
     ranges: &[HostMemory],
     own: &[HostMemory],
@@ -127,23 +112,10 @@ pub(crate) fn buffers(
         let at = arg.offset as usize;
         let address = u64::from_le_bytes(kernarg.get(at..at + 8)?.try_into().ok()?);
         let range = ranges.iter().find(|r| address.wrapping_sub(r.address()) < r.len())?;
-        let parameter = parameters.get(position).and_then(Option::as_ref);
-        let dtype = match arg.type_name.as_deref().unwrap_or("").trim_end_matches('*') {
-            "float" => DType::F32,
-            "double" => DType::F64,
-            "half" => DType::F16,
-            "int" => DType::I32,
-            "long" => DType::I64,
-            "ulong" => DType::U64,
-            "short" => DType::I16,
-            "ushort" => DType::U16,
-            "char" => DType::I8,
-            "uchar" => DType::U8,
-            _ => parameter.map_or(DType::U32, |(_, dtype)| *dtype),
-        };
+        let parameter = parameters.get(position);
+        let dtype = parameter.and_then(|p| p.element).unwrap_or(DType::U32);
         let elements = (range.address() + range.len() - address) / dtype.size() as u64;
-        let name = arg.name.as_deref().map(|name| name.trim_end_matches(".coerce").to_string());
-        let name = name.or_else(|| parameter.map(|(name, _)| name.clone()));
+        let name = parameter.and_then(|p| p.name.clone());
         let holds = |r: &&HostMemory| !r.name().is_empty() && address.wrapping_sub(r.address()) < r.len();
         let name = name.or_else(|| own.iter().find(holds).map(|range| range.name().to_string()));
         let name = name.unwrap_or_else(|| format!("arg{position}"));

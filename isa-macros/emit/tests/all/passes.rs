@@ -333,6 +333,21 @@ fn byte_permutes_of_one_statement_are_hoisted() {
     }
 }
 
+/// Portable handlers compute in a mode without SIMD instructions, which the host may lack: in others, builtins use them.
+#[test]
+fn portable_handlers_use_no_simd_instructions() {
+    for (name, body) in [
+        ("V_PERM_B32", "D0.u32 = select_bytes(S0.u32, S1.u32, S2.u32);"),
+        ("V_ADD_F32", "D0.f32 = S0.f32 + S1.f32;"),
+    ] {
+        let portable = isa_emit::emit(0, &handlers(name, body), isa_emit::Host::Any).to_string();
+        assert!(
+            portable.contains("let m = cx . general ;") && !portable.contains("let m = Keep"),
+            "{portable}"
+        );
+    }
+}
+
 /// The fast handler serves modified operands too, unless the body reads clamp or operands by number.
 #[test]
 fn fast_handlers_replace_general_ones() {

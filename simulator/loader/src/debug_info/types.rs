@@ -2,6 +2,7 @@
 
 use super::{DebugInfo, Entry, Reader, Space, Unit};
 use gimli::{AttributeValue, UnitOffset};
+use wavesim_array::DType;
 
 /// Maximum nesting of types.
 const MAX_DEPTH: usize = 24;
@@ -65,6 +66,35 @@ pub struct Member {
     pub bits: Option<(u32, u32)>,
     /// Its type.
     pub kind: Type,
+}
+
+impl Type {
+    /// Returns the element type of arrays that has the representation of a type.
+    pub fn dtype(&self) -> Option<DType> {
+        Some(match (&self.kind, self.size) {
+            (Kind::Float, 2) if self.name.contains("bf16") => DType::BF16,
+            (Kind::Float, 2) => DType::F16,
+            (Kind::Float, 4) => DType::F32,
+            (Kind::Float, 8) => DType::F64,
+            (Kind::Integer { signed: true } | Kind::Enum { signed: true, .. }, size) => match size {
+                1 => DType::I8,
+                2 => DType::I16,
+                4 => DType::I32,
+                8 => DType::I64,
+                _ => return None,
+            },
+            (Kind::Integer { .. } | Kind::Enum { .. } | Kind::Boolean | Kind::Pointer { .. }, size) => {
+                match size {
+                    1 => DType::U8,
+                    2 => DType::U16,
+                    4 => DType::U32,
+                    8 => DType::U64,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
 }
 
 impl DebugInfo {
