@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs tools that some tests need: LLVM 19's assembler, compiler and linker, valgrind, the solver z3, the OpenCL loader,
-# headers and libclc, and the WebAssembly target. Where this is impossible (no apt, no rights, no network), these tests are skipped.
+# Installs tools that some tests need: LLVM 19's assembler, compiler and linker, valgrind, z3, qemu, the OpenCL loader, headers
+# and libclc, the WebAssembly target. Where this is impossible (no apt, no rights, no network), these tests are skipped.
 set -uo pipefail
 case ${1:-} in
     -h | --help)
@@ -17,7 +17,7 @@ if command -v rustup >/dev/null && ! timeout 120 rustup --quiet target add wasm3
     echo "not installed: wasm32-unknown-unknown; the build for it is skipped"
 fi
 missing=()
-for tool in llvm-mc-19:llvm-19 clang-19:clang-19 ld.lld-19:lld-19 valgrind:valgrind z3:z3; do
+for tool in llvm-mc-19:llvm-19 clang-19:clang-19 ld.lld-19:lld-19 valgrind:valgrind z3:z3 qemu-x86_64:qemu-user; do
     command -v "${tool%%:*}" >/dev/null || missing+=("${tool##*:}")
 done
 # For OpenCL programs: the ICD loader, its headers, and the built-in functions of OpenCL C.

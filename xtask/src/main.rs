@@ -5,6 +5,7 @@ mod launch_overhead;
 mod leaks;
 mod memory_errors;
 mod mutants;
+mod processors;
 mod programs;
 mod shell;
 mod test_dap;
@@ -34,6 +35,7 @@ enum Task {
     Programs(programs::Args),
     TestDap(test_dap::Args),
     TestHip(test_hip::Args),
+    TestProcessors(processors::Args),
     TestPython(test_python::Args),
     TestWeb(web::TestArgs),
     /// Build the archive, the Debian package and the checksums of a release
@@ -78,6 +80,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Programs(args) => programs::run(&args),
         Task::TestDap(args) => test_dap::run(&args),
         Task::TestHip(args) => test_hip::run(&args),
+        Task::TestProcessors(args) => processors::run(&args),
         Task::TestPython(args) => test_python::run(&args),
         Task::TestWeb(args) => web::test(&args),
         Task::Dist(args) => forward("dist", &args),

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 use std::sync::Arc;
 use wavesim::array::{DType, Num};
+use wavesim::loader::kernel_name;
 use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::ArgumentValue;
 use wavesim::sharing::MAX_THREADS;
@@ -265,11 +266,14 @@ impl Module {
         self.0.kernels()
     }
 
-    /// Returns the kernel with a name; without a name, the only kernel.
+    /// Returns the kernel with a name, its symbol's or the source's; without a name, the only kernel.
     #[pyo3(signature = (name=None))]
     fn kernel(&self, py: Python<'_>, name: Option<&str>) -> PyResult<Kernel> {
         let kernel = match name {
-            Some(name) => self.0.kernel(name),
+            Some(name) => {
+                let names = self.0.kernels();
+                self.0.kernel(kernel_name::select(&names, name).map_or(name, String::as_str))
+            }
             None => self.0.only_kernel(),
         };
         kernel.map(Kernel).map_err(|e| convert(py, e))
@@ -313,6 +317,12 @@ impl Kernel {
     /// Returns a warning about an array whose elements are not those of a parameter. `dtype` is NumPy's name.
     fn mismatch(&self, index: usize, dtype: &str) -> Option<String> {
         self.0.parameters().get(index)?.mismatch(DType::meant(dtype)?)
+    }
+
+    /// The name in the source: of C++, with the types of the parameters.
+    #[getter]
+    fn source_name(&self) -> String {
+        kernel_name::demangled(self.0.name())
     }
 
     /// Static LDS size of a workgroup in bytes.

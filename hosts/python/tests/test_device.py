@@ -222,7 +222,8 @@ def test_the_environment_turns_checks_on(monkeypatch, capfd):
 
 
 def test_kernels_print_as_python_does(capsys):
-    talk = wavesim.Device("gfx1100").load(ROOT / "hosts/hip/tests/prebuilt/features.o")["_Z4talkv"]
+    talk = wavesim.Device("gfx1100").load(ROOT / "hosts/hip/tests/prebuilt/features.o").talk
+    assert repr(talk) == "<wavesim.Kernel talk()>" and "histogram(unsigned char const*" in repr(talk.module)
     talk[2, 32]()
     lines = [f"block {block}, thread   1: text 0.25 x %\n" for block in range(2)]
     assert capsys.readouterr().out == "".join(lines)
@@ -311,3 +312,30 @@ def test_launches_can_be_cancelled():
         device.cancel()
         thread.join(0.01)
     assert faults == ["interrupted"]
+
+
+def test_a_string_of_several_lines_is_assembly():
+    x, y = np.arange(50, dtype=np.float32), np.zeros(50, np.float32)
+    wavesim.Device("gfx1100").load(SCALE.read_text()).scale[2, 32](x, y, 2.5, 50)
+    np.testing.assert_array_equal(y, x * 2.5)
+    with pytest.raises(wavesim.Error, match="has no instruction `s_mov_b33`"):
+        wavesim.Device("gfx1100").load("s_mov_b33 s0, s1\ns_endpgm\n")
+
+
+def test_misspelt_files_are_named():
+    with pytest.raises(FileNotFoundError, match="did you mean `.*scale.s`"):
+        wavesim.Device("gfx1100").load(SCALE.with_name("sacle.s"))
+
+
+def test_parameters_have_names_and_types():
+    """Names are those of the debug information: clang leaves them out of the metadata."""
+    blur = wavesim.Device("gfx1100").load(ROOT / "examples" / "debugger" / "smooth.co").blur
+    assert repr(blur) == "<wavesim.Kernel blur(float* x, float* out_y, half2* out_pair, int radius)>"
+    x, y, pair = np.arange(64, dtype=np.float32), np.zeros(64, np.float32), np.zeros(128, np.float16)
+    blur[1, 64](x, y, pair, 1.0)
+    assert y[1] == 1
+    with pytest.warns(UserWarning, match="x: elements of f64 for `float\\*`, whose elements are f32") as warned:
+        blur[1, 64](np.zeros(64), y, pair, 1)
+    assert [pathlib.Path(warning.filename).name for warning in warned] == ["test_device.py"]
+    with pytest.raises(wavesim.Error, match="radius: 1.5 for `int`, which is an integer"):
+        blur[1, 64](x, y, pair, 1.5)

@@ -5,10 +5,11 @@ pub use super::bundle::TargetRequest;
 use super::debug_info::DebugInfo;
 pub use super::error::LoadError;
 use super::image::Image;
+use super::kernel_name::demangled;
 use super::line_table::LineTable;
 pub use super::metadata::Arg;
 use super::metadata::{KernelMetadata, Notes};
-use super::parameters::Parameter;
+use super::parameters::{self, Parameter};
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -59,13 +60,19 @@ pub struct Kernel {
     /// Variables of the file in global memory.
     pub variables: Arc<[Variable]>,
     /// What [`Kernel::parameters`] has found.
-    pub(super) parameters: OnceLock<Vec<Parameter>>,
+    parameters: OnceLock<Vec<Parameter>>,
 }
 
 impl Kernel {
     /// The explicit arguments, as far as the metadata lists them.
     pub fn explicit_args(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().flatten().filter(|a| !a.kind.starts_with("hidden_"))
+    }
+
+    /// The parameters of the explicit arguments, with names and types as far as the file has them.
+    pub fn parameters(&self) -> &[Parameter] {
+        let args = || self.explicit_args().collect::<Vec<_>>();
+        self.parameters.get_or_init(|| parameters::of_kernel(&args(), &self.debug, self.entry))
     }
 }
 
@@ -214,13 +221,18 @@ const MAX_NAMES: usize = 10;
 pub fn some_of(names: &[String], asked: &str) -> String {
     let nearest = isa_spec::diag::nearest(asked, names.iter().map(String::as_str));
     let others = names.iter().map(String::as_str).filter(|name| Some(*name) != nearest);
-    let shown: Vec<String> =
-        nearest.into_iter().chain(others).take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+    let shown: Vec<String> = nearest.into_iter().chain(others).take(MAX_NAMES).map(shown_name).collect();
     match names.len() - shown.len() {
         _ if names.is_empty() => "none".to_string(),
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
+}
+
+/// Returns a name as the source has it, with the symbol if that is another one.
+fn shown_name(symbol: &str) -> String {
+    let name = demangled(symbol);
+    if name == symbol { format!("`{name}`") } else { format!("`{name}` ({symbol})") }
 }
 
 /// A variable of a code object.

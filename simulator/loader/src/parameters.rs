@@ -1,7 +1,7 @@
 //! The parameters of a kernel as its source has them: names and types, from the metadata or the debug information.
 
-use super::code_object::{Arg, Kernel};
-use super::debug_info::types::{Kind, Type, TypeRef};
+use super::debug_info::{DebugInfo, Kind, Type, TypeRef};
+use super::metadata::Arg;
 use std::fmt;
 use wavesim_array::DType;
 
@@ -23,30 +23,26 @@ pub struct Parameter {
     pub local: bool,
 }
 
-impl Kernel {
-    /// Returns the explicit parameters; none without metadata. Compilers leave names and types out of the metadata: clang
-    /// those of HIP, and those of OpenCL without `-cl-kernel-arg-info`. Then they are those of the debug information.
-    pub fn parameters(&self) -> &[Parameter] {
-        self.parameters.get_or_init(|| {
-            let args: Vec<&Arg> = self.explicit_args().collect();
-            let known = args.iter().all(|arg| arg.name.is_some() && arg.type_name.is_some());
-            let mut declared = if known { Vec::new() } else { self.debug.parameters(self.entry) };
-            if declared.len() != args.len() {
-                declared.clear();
-            }
-            let parameter = |(index, arg): (usize, &&Arg)| {
-                let mut found = Parameter::of(arg);
-                if let Some(variable) = declared.get(index) {
-                    found.name.get_or_insert_with(|| variable.name.clone());
-                    if let Some(of) = variable.kind.and_then(|kind| self.debug.type_of(kind)) {
-                        found.complete(&of, |target| self.debug.type_of(target));
-                    }
-                }
-                found
-            };
-            args.iter().enumerate().map(parameter).collect()
-        })
+/// Returns the parameters for explicit arguments of the metadata. Compilers leave names and types out of it: clang those of
+/// HIP, and those of OpenCL without `-cl-kernel-arg-info`. Then they are those of the debug information of the function at
+/// `entry`.
+pub(super) fn of_kernel(args: &[&Arg], debug: &DebugInfo, entry: u64) -> Vec<Parameter> {
+    let known = args.iter().all(|arg| arg.name.is_some() && arg.type_name.is_some());
+    let mut declared = if known { Vec::new() } else { debug.parameters(entry) };
+    if declared.len() != args.len() {
+        declared.clear();
     }
+    let parameter = |(index, arg): (usize, &&Arg)| {
+        let mut found = Parameter::of(arg);
+        if let Some(variable) = declared.get(index) {
+            found.name.get_or_insert_with(|| variable.name.clone());
+            if let Some(of) = variable.kind.and_then(|kind| debug.type_of(kind)) {
+                found.complete(&of, |target| debug.type_of(target));
+            }
+        }
+        found
+    };
+    args.iter().enumerate().map(parameter).collect()
 }
 
 impl Parameter {
@@ -69,10 +65,15 @@ impl Parameter {
             return;
         }
         self.type_name = Some(of.name.replace(" *", "*").replace(" &", "&"));
-        self.element = match of.kind {
-            Kind::Pointer { target, .. } => target.and_then(resolve).and_then(|target| target.dtype()),
-            _ => of.dtype(),
+        let pointee = match of.kind {
+            Kind::Pointer { target, .. } => target.and_then(resolve),
+            _ => Some(of.clone()),
         };
+        self.element = pointee.and_then(|of| match of.kind {
+            // A vector.
+            Kind::Array { element, .. } => element.dtype(),
+            _ => of.dtype(),
+        });
     }
 
     /// Returns the type of the number that is passed by value; `None` for pointers, vectors and structures.

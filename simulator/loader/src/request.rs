@@ -245,6 +245,16 @@ pub fn explicit_kernarg(
     Ok((kernarg, lds - fixed))
 }
 
+/// Returns arguments of zeros, for a kernel that is not going to run.
+pub fn zeros(kernel: &Kernel) -> Vec<(String, ArgumentValue)> {
+    let sizes = match &kernel.args {
+        Some(_) => kernel.parameters().iter().map(|p| p.size).collect(),
+        None => vec![kernel.kernarg_size()],
+    };
+    let zeros = |(index, size)| (format!("arg{index}"), ArgumentValue::Bytes(vec![0; size as usize]));
+    sizes.into_iter().enumerate().map(zeros).collect()
+}
+
 /// The location of each argument: as in the metadata, or, without metadata, consecutive and aligned to their
 /// sizes as in a C structure.
 fn parameter_slots(

@@ -74,11 +74,13 @@ const EXAMPLES: &str = "\
 Examples:
   wavesim diff good.rdna bad.rdna
   wavesim diff kernel.rdna kernel.rdna --arch rdna3 --arch-b rdna4
+  wavesim diff examples/explore/triple.rdna examples/explore/triple_shift.rdna
   wavesim diff o0.co o3.co --kernel axpy --grid 4 --block 64 \\
-      --arg 'f32[256]=arange(256)' --arg 'out_y:f32[256]'
-  wavesim diff axpy.cl axpy.cl --clang=-O0 --clang=-g --clang-b=-O3 --clang-b=-g \\
-      --grid 4 --block 64 --arg 'f32[256]=arange(256)' --arg 'out_y:f32[256]'
-  wavesim diff good.co build1.co build2.co build3.co --bisect --kernel axpy
+      --arg 'f32[256]=arange(256)' --arg 'out_y:f32[256]' --arg 2 --arg 256
+  wavesim diff examples/axpy.cl examples/axpy.cl --clang=-O0 --clang-b=-O3 \\
+      --grid 4 --block 64 --arg 'f32[256]=arange(256)' --arg 'out_y:f32[256]' \\
+      --arg 2 --arg 256
+  wavesim diff good.co build1.co build2.co build3.co --bisect --kernel axpy …
   wavesim diff axpy.cl axpy.cl --clang=-O0 --clang-b=-O3 --bisect-passes …
 
 Exit codes: 0 the outputs are equal; 1 they differ, or one kernel faulted; 2 bad

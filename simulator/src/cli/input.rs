@@ -152,7 +152,13 @@ pub struct KernelArgs {
     pub call: CallArgs,
     #[command(flatten)]
     pub source: super::source::SourceArgs,
+    #[command(flatten, next_help_heading = None::<&'static str>)]
+    pub end: EndOfHeading,
 }
+
+/// Ends the heading of the options before it in the help, which clap would also give those after them.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct EndOfHeading {}
 
 /// Which files the input may name
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -272,7 +278,12 @@ impl KernelArgs {
     /// Opens a kernel and prepares it to run, with `guard` unused bytes between its arguments. `data` is the
     /// file of initial memory for assembly programs.
     pub fn prepare(&self, path: &Path, data: Option<&Path>, guard: u64) -> anyhow::Result<Prepared> {
-        self.prepare_by(path, data, &mut Placement { guard, services: None })
+        self.prepare_by(path, data, &mut Placement { guard, services: None, code_only: false })
+    }
+
+    /// Opens a kernel that is not going to run: arguments may be missing.
+    pub fn prepare_code(&self, path: &Path, data: Option<&Path>) -> anyhow::Result<Prepared> {
+        self.prepare_by(path, data, &mut Placement { guard: 0, services: None, code_only: true })
     }
 
     /// As [`KernelArgs::prepare`], with the services that the kernel uses: `printf` and `malloc` on the device.
@@ -282,7 +293,7 @@ impl KernelArgs {
         data: Option<&Path>,
         guard: u64,
     ) -> anyhow::Result<(Prepared, Services)> {
-        let mut placement = Placement { guard, services: Some(Services::default()) };
+        let mut placement = Placement { guard, services: Some(Services::default()), code_only: false };
         let prepared = self.prepare_by(path, data, &mut placement)?;
         Ok((prepared, placement.services.unwrap_or_default()))
     }
@@ -543,6 +554,9 @@ impl KernelArgs {
                 entry.0 = name.clone();
             }
         }
+        if placement.code_only && list.is_empty() {
+            list = request::zeros(&kernel);
+        }
         let named = list.iter().map(|(name, _)| name.clone()).filter(|n| n.starts_with("out_")).collect();
         let grid = call.grid.map_or([1; 3], |d| d.0);
         let shape = block.unwrap_or([1; 3]);
@@ -565,10 +579,10 @@ impl KernelArgs {
         let cluster = call.cluster.map(|d| d.0);
         let prepared = request.prepare_with(&kernel, memory, cluster, &addresses)?;
         // Errors in the arguments take precedence over these.
-        if call.grid.is_none() {
+        if call.grid.is_none() && !placement.code_only {
             bail!("--grid X[,Y[,Z]] is missing: the number of workgroups");
         }
-        if block.is_none() {
+        if block.is_none() && !placement.code_only {
             bail!("--block X[,Y[,Z]] is missing: the work-items in a workgroup");
         }
         Ok(prepared)
@@ -581,6 +595,8 @@ struct Placement {
     guard: u64,
     /// The services that the kernel uses, once they are placed; `None` if the kernel gets none.
     services: Option<Services>,
+    /// Whether the kernel is not going to run, so that its arguments are zeros if there are none.
+    code_only: bool,
 }
 
 /// Returns the words of a text that can be names.

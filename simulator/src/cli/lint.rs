@@ -13,7 +13,8 @@ use wavesim_cost::lint::{self, Level};
 #[command(after_long_help = format!("\
 Examples:
   wavesim lint examples/matmul.rdna
-  wavesim lint kernel.s --mcpu gfx1201 --grid 4 --block 256 --json
+  wavesim lint examples/scale.s --block 256 --json
+  wavesim lint examples/axpy.cl --mcpu gfx1201
   wavesim lint kernels/*.rdna --sarif lint.sarif
 
 Exit codes: 0; 1 with --deny if there are warnings; 2 bad usage or bad input.
@@ -42,7 +43,7 @@ pub fn run(args: &LintArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let files = files_of(&args.kernel, &args.file, None, &args.more)?;
     let mut kernels = Vec::new();
     for (file, data) in &files {
-        kernels.push((super::input_name(file), args.kernel.prepare(file, data.as_deref(), 0)?));
+        kernels.push((super::input_name(file), args.kernel.prepare_code(file, data.as_deref())?));
     }
     let mut lints = Vec::new();
     for (name, prepared) in &kernels {

@@ -32,16 +32,20 @@ const SHOWN: usize = 12;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  wavesim prove -e 'v_lshl_add_u32 v0, v1, 2, v2' -e 'v_lshlrev_b32 v0, 2, v1; v_add_nc_u32 v0, v0, v2'
+  wavesim prove -e 'v_lshl_add_u32 v0, v1, 2, v2' \\
+      -e 'v_lshlrev_b32 v0, 2, v1; v_add_nc_u32 v0, v0, v2'
   wavesim prove -e 'v_and_b32 v0, 0xff, v1' -e 'v_mov_b32 v0, v1' --assume 'v1 < 256'
   wavesim prove O0.co O3.co --symbol square --live v0
   wavesim prove --identities rules.txt
   wavesim prove --compiled -e 'v_perm_b32 v0, v1, v2, v3'
   wavesim prove --architectures v_cvt_f16_f32
-  wavesim prove --superoptimise -e 'v_lshlrev_b32 v3, 2, v1; v_add_nc_u32 v0, v3, v2' --live v0
+  wavesim prove --superoptimise --live v0 \\
+      -e 'v_lshlrev_b32 v3, 2, v1; v_add_nc_u32 v0, v3, v2'
 
-An SMT solver has to be installed: bitwuzla, z3 or cvc5. Exit codes: 0 equal (for all inputs, or up to the
-given number of loop iterations); 1 they differ; 2 bad usage or bad input; 3 unknown.")]
+An SMT solver has to be installed: bitwuzla, z3 or cvc5.
+
+Exit codes: 0 equal (for all inputs, or up to the given number of loop
+iterations); 1 they differ; 2 bad usage or bad input; 3 unknown.")]
 pub struct ProveArgs {
     /// Two code objects, assembly files (`.s`) or text kernels
     #[arg(num_args = 0..=2)]

@@ -17,10 +17,10 @@ Examples:
   wavesim run kernel.rdna --json --seed 7 --out-dir results
   wavesim run examples/riscv_gpu/vector_add.as \\
       examples/riscv_gpu/vector_add.data --dump memory.data
-  wavesim run kernel.s --grid 4 --block 64 --arg 'f32[256]=arange(256)' \\
-      --arg 'out_y:f32[256]'
-  wavesim run examples/axpy.cl --grid 4 --block 64 --arg 256 \\
-      --arg 'f32[256]=arange(256)' --arg 'out_y:f32[256]' --arg 2
+  wavesim run examples/scale.s --grid 2 --block 32 \\
+      --arg 'f32[50]=arange(50)' --arg 'out_y:f32[50]' --arg 2.5 --arg 50
+  wavesim run examples/axpy.cl --grid 4 --block 64 \\
+      --arg 'f32[256]=arange(256)' --arg 'out_y:f32[256]' --arg 2 --arg 256
 
 {ARG_HELP}"))]
 pub struct RunArgs {

@@ -262,3 +262,67 @@ fn options_that_write_are_documented() {
     }
     assert!(found >= 8, "{found} options");
 }
+
+/// Returns the examples of a command's help and of its subcommands, a line each.
+fn examples_of_help(command: &clap::Command) -> Vec<String> {
+    let help =
+        command.get_after_long_help().map(ToString::to_string).unwrap_or_default().replace("\\\n", " ");
+    let lines =
+        help.lines().skip_while(|line| *line != "Examples:").skip(1).take_while(|line| !line.is_empty());
+    let own = lines.map(str::trim).filter(|line| line.starts_with("wavesim ")).map(str::to_string);
+    own.chain(command.get_subcommands().flat_map(examples_of_help)).collect()
+}
+
+/// The examples in the help of commands are accepted, and those of files of the repository run.
+#[test]
+fn examples_of_the_help_run() {
+    let (mut run, mut skipped) = (0, 0);
+    // `debug -- PROGRAM` debugs a program of a host.
+    let examples = examples_of_help(&Cli::command());
+    for line in examples.into_iter().filter(|line| !line.contains(" -- ")) {
+        let mut words = command_words(&line);
+        words.retain(|word| !word.is_empty() && word != "…");
+        words.truncate(words.iter().position(|word| ["|", ">"].contains(&&**word)).unwrap_or(words.len()));
+        if let Err(e) = Cli::try_parse_from(&words) {
+            panic!("{line}\n{e}");
+        }
+        let elsewhere = ["serve", "debug", "bench", "campaign"].contains(&words[1].as_str());
+        if elsewhere || !words.iter().any(|word| word.starts_with("examples/")) {
+            continue;
+        }
+        for at in 2..words.len() {
+            let written =
+                ["--html", "--perfetto", "--sarif", "--dump", "--coverage", "-o"].contains(&&*words[at - 1]);
+            if written {
+                words[at] = crate::temporary(module_path!(), &words[at]).display().to_string();
+            } else if words[at].starts_with("examples/") {
+                words[at] = root().join(&words[at]).display().to_string();
+            }
+        }
+        let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        match wavesim_tests::wavesim(&words) {
+            (wavesim::cli::BAD_INPUT, out) if line.contains(".cl ") && out.contains("installed") => {
+                println!("skipped: {line}: {out}");
+                skipped += 1;
+            }
+            (code, out) => {
+                assert!(code != wavesim::cli::BAD_INPUT, "{line}\n{out}");
+                run += 1;
+            }
+        }
+    }
+    assert!(run + skipped >= 12, "{run} examples");
+}
+
+/// Options after those of a heading have a heading of their own, or none.
+#[test]
+fn headings_of_the_help_end() {
+    let mut commands = 0;
+    for command in Cli::command().get_subcommands() {
+        let under = command.get_arguments().filter(|arg| arg.get_help_heading() == Some("Source files"));
+        let names: Vec<_> = under.filter_map(|arg| arg.get_long()).collect();
+        assert!(names.is_empty() || names == ["clang"], "{}: {names:?}", command.get_name());
+        commands += usize::from(!names.is_empty());
+    }
+    assert!(commands >= 8, "{commands} commands");
+}

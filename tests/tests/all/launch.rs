@@ -33,6 +33,33 @@ fn arguments_on_the_command_line() {
     assert!(code == 2 && text.contains("has `vadd`"), "{text}");
 }
 
+/// Without names and types in the metadata, they are those of the debug information (`-g`).
+#[test]
+fn parameters_of_the_debug_information() {
+    let object = root().join("examples/debugger/smooth.co");
+    let object = object.to_string_lossy();
+    let (code, text) = wavesim(&["launch", &object, "--grid", "1", "--block", "64"]);
+    assert!(code == 2 && text.contains("\n  x         float*  such as x: f32[64]\n"), "{text}");
+    assert!(text.contains(" --arg 'out_pair: f16[64]' --arg 'radius: i32=1'"), "{text}");
+}
+
+/// A number is converted to the type of its parameter.
+#[test]
+fn numbers_have_the_type_of_their_parameter() {
+    let object = root().join("examples/debugger/smooth.co");
+    let object = object.to_string_lossy();
+    let launch = |n: &str| {
+        let args = ["x: f32[64]=arange(64)", "out_y: f32[64]", "out_pair: f16[128]", n];
+        let mut command = vec!["launch", &*object, "--grid", "1", "--block", "64"];
+        args.iter().for_each(|arg| command.extend(["--arg", arg]));
+        wavesim(&command)
+    };
+    assert_eq!(launch("1.0"), launch("1"));
+    assert_eq!(launch("1").0, 0);
+    let (code, text) = launch("1.5");
+    assert!(code == 2 && text.contains("1.5 for `int`, which is an integer"), "{text}");
+}
+
 #[test]
 fn mismatches_are_reported() {
     let dir = std::env::temp_dir().join(format!("wavesim-launch-{}", std::process::id()));

@@ -160,10 +160,8 @@ fn libraries(root: &Path, built: &Path, stage: &Path) -> anyhow::Result<()> {
         ("install-opencl-library.sh", "libwavesim_opencl.so", "lib/wavesim/opencl"),
     ] {
         let mut command = Command::new(root.join("scripts").join(script));
-        command
-            .env("LIBRARY", built.join(library))
-            .arg(stage.join(folder))
-            .stdout(std::process::Stdio::null());
+        command.arg(stage.join(folder)).arg("--library").arg(built.join(library));
+        command.stdout(std::process::Stdio::null());
         succeed(&mut command)?;
     }
     // These two name the folder of the installation, which only a user knows.

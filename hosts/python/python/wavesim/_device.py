@@ -173,7 +173,7 @@ class Module:
         return sorted({*super().__dir__(), *self.kernels})
 
     def __repr__(self) -> str:
-        return f"<wavesim.Module: {', '.join(self.kernels)}>"
+        return f"<wavesim.Module: {', '.join(self.kernel(name).native.source_name for name in self.kernels)}>"
 
 
 class Kernel:
@@ -202,7 +202,10 @@ class Kernel:
         raise Error("a launch has a grid and a block: kernel[grid, block](…)")
 
     def __repr__(self) -> str:
-        return f"<wavesim.Kernel {self.name}({', '.join(self.native.signature)})>"
+        name = self.native.source_name
+        if "(" not in name:
+            name += f"({', '.join(self.native.signature)})"
+        return f"<wavesim.Kernel {name}>"
 
 
 def _dimensions(what: str, size: Size) -> "tuple[int, int, int]":
