@@ -9,19 +9,29 @@ also has the measured times (mi300a.csv). Neither is part of this repository:
 
 docs/hip.md says where the headers and the device libraries come from. The kernels of CALIBRATION may be used to choose
 constants of the model; the errors of the others are reported apart.
+
+Launches run only the workgroups that predictions need (WAVESIM_TIMING_ONLY), except in kernels whose launches depend on
+results of earlier ones. Predictions are kept in a file by the contents of the library and of the device's constants: a
+run that is interrupted resumes, and --report prints the tables without a run.
 """
 
 import argparse
 import csv
+import hashlib
+import json
 import os
+import resource
 import subprocess
 import sys
+import threading
 import time
 
 CALIBRATION = ["vectoradd", "memcopy_d2d", "matrixtranspose", "matrixmultiplication", "fir", "bicg", "stencil2d",
                "bitonicsort", "kmeans", "pagerank", "nw", "im2col"]
 EVALUATION = ["relu", "atax", "fastwalshtransform", "fft1D_512", "bfs", "spmv_csr_scalar", "floydwarshall", "nbody",
               "conv2d", "simpleconvolution"]
+# What a launch writes decides about the launches that follow: all workgroups run.
+DEPENDENT = ["bfs"]
 # Shorter ones have errors of the timer.
 LEAST_MS = 0.01
 PROGRAMS = {"memcopy_d2d": "memcopy", "fft1D_512": "fft", "spmv_csr_scalar": "spmv"}
@@ -72,29 +82,96 @@ def build(args, name, out):
     subprocess.run(["c++", out + ".o", "-L", args.library, "-l:libamdhip64.so", "-lm", "-o", out], check=True)
 
 
+def watch(process, limit, over):
+    """Ends a process that has more than `limit` bytes resident."""
+    page = resource.getpagesize()
+    while process.poll() is None:
+        try:
+            with open(f"/proc/{process.pid}/statm") as file:
+                if int(file.read().split()[1]) * page > limit:
+                    over.append(True)
+                    process.kill()
+        except (OSError, ValueError, IndexError):
+            pass
+        time.sleep(0.2)
+
+
 def predict(args, program, kernel, options):
+    """Returns the predicted milliseconds and the seconds of CPU, or the reason why there are none."""
     env = dict(os.environ, LD_LIBRARY_PATH=args.library, WAVESIM_TIMING=args.device, WAVESIM_MEMORY="64G")
-    run = subprocess.run([program, "--iterations", "1"] + options, env=env, capture_output=True, text=True,
-                         timeout=args.timeout)
-    for row in run.stdout.splitlines():
+    if kernel not in DEPENDENT and not args.whole:
+        env["WAVESIM_TIMING_ONLY"] = "1"
+    seconds = int(args.cpu) + 1
+    limits = lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = subprocess.Popen([program, "--iterations", "1"] + options, env=env, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, preexec_fn=limits)
+    over = []
+    watcher = threading.Thread(target=watch, args=(process, args.memory * 2**30, over))
+    watcher.start()
+    out, err = process.communicate()
+    watcher.join()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    for row in out.splitlines():
         fields = row.split(",")
         if len(fields) == 6 and fields[0] == kernel:
-            return float(fields[3])
-    raise RuntimeError((run.stderr or run.stdout).strip().splitlines()[-1:])
+            return float(fields[3]), cpu, None
+    if over:
+        return None, cpu, f"more than {args.memory:g} GB"
+    if cpu > args.cpu:
+        return None, cpu, f"more than {args.cpu:g} s of CPU"
+    lines = (err or out).strip().splitlines() or [f"status {process.returncode}"]
+    return None, cpu, "failed: " + lines[-1][-100:]
+
+
+def identity(args):
+    """Returns what predictions depend on: the library, and the device with its file."""
+    digest = hashlib.sha256()
+    files = [os.path.join(args.library, "libamdhip64.so")]
+    name = args.device.split(",")[0]
+    files += [name] if name.endswith(".toml") else []
+    for path in files:
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()[:16] + " " + args.device + (" whole" if args.whole else "")
+
+
+def read_results(path):
+    """Returns the kept results by kernel, index of the row, and identity. The last line may be incomplete."""
+    results = {}
+    if os.path.exists(path):
+        for line in open(path):
+            try:
+                one = json.loads(line)
+                results[one["kernel"], one["index"], one["of"]] = one
+            except (ValueError, KeyError):
+                continue
+    return results
+
+
+def weighted(rows):
+    return 100 * sum(abs(r["predicted"] - r["measured"]) for r in rows) / sum(r["measured"] for r in rows)
 
 
 def report(title, rows):
-    """Prints the weighted mean absolute percentage error by kernel, and that of all."""
+    """Prints by kernel and for all: points, compared ones, the weighted mean absolute percentage error, the mean of the
+    points' errors, and the most seconds of CPU."""
+    rows = [row for row in rows if row["measured"] >= LEAST_MS]
     if not rows:
         return
-    print(f"\n{title}\n{'kernel':24} {'points':>6} {'error':>8}")
-    weighted = lambda rows: 100 * sum(abs(p - m) for _, _, m, p in rows) / sum(m for _, _, m, _ in rows)
-    rows = [row for row in rows if row[2] >= LEAST_MS]
-    for kernel in sorted({row[0] for row in rows}):
-        own = [row for row in rows if row[0] == kernel]
-        print(f"{kernel:24} {len(own):6} {weighted(own):7.1f}%")
-    if rows:
-        print(f"{'all':24} {len(rows):6} {weighted(rows):7.1f}%")
+    print(f"\n{title}\n\n| kernel | points | compared | weighted error | mean error | bias | most CPU |")
+    print("|---|---|---|---|---|---|---|")
+    for kernel in sorted({row["kernel"] for row in rows}) + [None]:
+        own = [row for row in rows if kernel in (None, row["kernel"])]
+        have = [row for row in own if row["predicted"] is not None]
+        print(f"| {kernel or '**all**'} | {len(own)} | {len(have)} | ", end="")
+        if have:
+            mean = 100 * sum(abs(r["predicted"] / r["measured"] - 1) for r in have) / len(have)
+            bias = 100 * (sum(r["predicted"] for r in have) / sum(r["measured"] for r in have) - 1)
+            print(f"{weighted(have):.1f} % | {mean:.1f} % | {bias:+.1f} % | {max(r['cpu'] for r in have):.0f} s |")
+        else:
+            print("| | | |")
 
 
 def main():
@@ -107,38 +184,51 @@ def main():
     parser.add_argument("--device", default="mi300a", help="the device, or a file of costs")
     parser.add_argument("--clang", default="clang-19")
     parser.add_argument("--programs", default="/tmp/wavesim-times", help="the folder of the compiled programs")
-    parser.add_argument("--kernels", nargs="*", help="only these")
+    parser.add_argument("--results", help="the file of the kept predictions [default: results.jsonl of --programs]")
+    parser.add_argument("--kernel", action="append", help="only this one; may be repeated")
     parser.add_argument("--calibration", action="store_true", help="only kernels that may be used for calibration")
-    parser.add_argument("--timeout", type=float, default=60, help="seconds of a point")
+    parser.add_argument("--whole", action="store_true", help="run all workgroups")
+    parser.add_argument("--cpu", type=float, default=60, help="seconds of CPU of a point")
+    parser.add_argument("--memory", type=float, default=20, help="GB of memory of a point")
+    parser.add_argument("--limit", type=int, help="at most so many new predictions")
     parser.add_argument("--most-ms", type=float, default=1e9, help="skip points that take longer on the GPU")
     parser.add_argument("--every", type=int, default=1, help="only every N-th size of a kernel")
+    parser.add_argument("--report", action="store_true", help="run nothing")
     args = parser.parse_args()
     args.library = os.path.abspath(args.library)
     os.makedirs(args.programs, exist_ok=True)
     table = args.times or os.path.join(args.sources, "mi300a.csv")
-    chosen = args.kernels or CALIBRATION + ([] if args.calibration else EVALUATION)
-    rows, counts = [], {}
+    path = args.results or os.path.join(args.programs, "results.jsonl")
+    chosen = args.kernel or CALIBRATION + ([] if args.calibration else EVALUATION)
+    results, of = read_results(path), identity(args)
+    rows, counts, new = [], {}, 0
     for row in csv.DictReader(open(table)):
         kernel, size, measured = row["kernel_name"], row["problem_size"], float(row["avg_ms"])
-        counts[kernel] = counts.get(kernel, -1) + 1
-        options = arguments(kernel, size, counts[kernel]) if kernel in chosen else None
-        if options is None or counts[kernel] % args.every != 0 or measured > args.most_ms:
+        index = counts[kernel] = counts.get(kernel, -1) + 1
+        options = arguments(kernel, size, index) if kernel in chosen else None
+        if options is None or index % args.every != 0 or measured > args.most_ms:
             continue
-        program = os.path.join(args.programs, PROGRAMS.get(kernel, kernel))
-        start = time.time()
-        try:
+        kept = results.get((kernel, index, of))
+        if kept is None and not args.report and (args.limit is None or new < args.limit):
+            program = os.path.join(args.programs, PROGRAMS.get(kernel, kernel))
             build(args, os.path.basename(program), program)
-            predicted = predict(args, program, kernel, options)
-        except (subprocess.TimeoutExpired, RuntimeError, subprocess.CalledProcessError, OSError) as error:
-            print(f"{kernel:24} {size:28} {measured:10.4f}  failed: {str(error)[-80:]}", flush=True)
+            predicted, cpu, why = predict(args, program, kernel, options)
+            kept = {"kernel": kernel, "index": index, "size": size, "of": of, "predicted": predicted, "cpu": cpu,
+                    "why": why}
+            with open(path, "a") as file:
+                file.write(json.dumps(kept) + "\n")
+            new += 1
+        kept = kept or {"predicted": None, "cpu": 0, "why": "not run"}
+        rows.append({"kernel": kernel, "measured": measured, "predicted": kept["predicted"], "cpu": kept["cpu"]})
+        if kept["predicted"] is None:
+            print(f"{kernel:24} {size:28} {measured:10.4f}  {kept['why']}", flush=True)
             continue
-        change = 100 * (predicted - measured) / measured
-        print(f"{kernel:24} {size:28} {measured:10.4f} {predicted:10.4f} ms {change:+7.1f}%  {time.time() - start:5.1f} s",
+        change = 100 * (kept["predicted"] - measured) / measured
+        print(f"{kernel:24} {size:28} {measured:10.4f} {kept['predicted']:10.4f} ms {change:+7.1f}%  {kept['cpu']:5.1f} s",
               flush=True)
-        rows.append((kernel, size, measured, predicted))
-    report("calibration kernels", [row for row in rows if row[0] in CALIBRATION])
-    report("evaluation kernels", [row for row in rows if row[0] in EVALUATION])
-    return 0 if rows else 1
+    report("Calibration kernels", [row for row in rows if row["kernel"] in CALIBRATION])
+    report("Evaluation kernels", [row for row in rows if row["kernel"] in EVALUATION])
+    return 0 if any(row["predicted"] is not None for row in rows) else 1
 
 
 if __name__ == "__main__":
