@@ -32,6 +32,7 @@ pub fn kind(builtin: Pure) -> Kind {
         | I32ToF32 | U32ToF32 | I32ToF64 | U32ToF64 | I16ToF16 | U16ToF16 | F16ToSnorm | F16ToUnorm
         | F32ToSnorm | F32ToUnorm | U8ToU32 | U4ToU32 | U16ToU32 | I16ToI32 | U32ToU16 | I32ToI16
         | ClampU16 | ClampI16 | ClampU32 | ClampI32 | ClampU64 | ClampI64 | FormatBytes | FormatBlock
-        | BlockFormat | BlockTexel | FromFormat | ToFormat | FromFormat16 | ToFormat16 => Kind::Other,
+        | BlockFormat | BlockTexel | TileBlock | TileOffset | FromFormat | ToFormat | FromFormat16
+        | ToFormat16 => Kind::Other,
     }
 }

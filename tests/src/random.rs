@@ -396,6 +396,8 @@ fn image(rng: &mut Rng, arch: Arch, inst: &Inst, wave: &mut Wave) {
         levels: rng.pick(&[1, 1, 2]),
         pitch: None,
         swizzle: rng.pick(&[[0, 1, 2, 3], [2, 1, 0, 3], [0, 4, 4, 5]]),
+        sw_mode: 0,
+        samples: 1,
     };
     match dimension {
         Dimension::D1 | Dimension::D1Array => own.size[1] = 1,
@@ -404,7 +406,13 @@ fn image(rng: &mut Rng, arch: Arch, inst: &Inst, wave: &mut Wave) {
         Dimension::D2Array => own.layers = small(rng, 2),
         Dimension::D2 => {}
     }
-    let Ok(words) = image::descriptor(&own, arch, GLOBAL_BASE) else { return };
+    // Some are tiled, if there is such a layout.
+    let tiled = Image { sw_mode: if rng.chance(3) { rng.below(32) as u32 } else { 0 }, ..own.clone() };
+    let Ok(words) =
+        image::descriptor(&tiled, arch, GLOBAL_BASE).or(image::descriptor(&own, arch, GLOBAL_BASE))
+    else {
+        return;
+    };
     words.into_iter().enumerate().for_each(|(at, word)| wave.set_sgpr(resource + at as u32, word));
     if sampled {
         let sampler = Sampler {

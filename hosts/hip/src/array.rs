@@ -8,7 +8,7 @@ use crate::status::{Failure, Outcome, Status, call};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex};
-use wavesim::exec::image::{Dimension, Image, ImageError, ONE, ZERO};
+use wavesim::exec::image::{Dimension, Image, ImageError, ONE, View, ZERO};
 use wavesim_runtime::Owned;
 use wavesim_runtime::image::{self, Arrangement, Channels, MAX_DEPTH, MAX_SIZE, Region, format_by_name};
 
@@ -137,7 +137,8 @@ impl Array {
             return Err(Status::INVALID_VALUE.because(message));
         }
         let dimension = match (cube, layered, height, depth) {
-            (true, ..) => Dimension::Cube,
+            // ROCm's runtime has no images of type cube: faces are layers, with the coordinates of its device libraries.
+            (true, ..) => Dimension::D2Array,
             (_, true, 0, _) => Dimension::D1Array,
             (_, true, ..) => Dimension::D2Array,
             (_, _, 0, _) => Dimension::D1,
@@ -158,6 +159,8 @@ impl Array {
             levels,
             pitch: None,
             swizzle: texels.swizzle,
+            sw_mode: 0,
+            samples: 1,
         };
         let arrangement = Arrangement::new(&image, device.target().arch)?;
         let memory = Arc::new(own(arrangement.bytes, what)?);
@@ -181,18 +184,15 @@ impl Array {
         lock(&ARRAYS).get(&handle).cloned().ok_or_else(invalid)
     }
 
-    /// Returns the image that a descriptor of the array describes, with texels of the same size, and its address.
-    pub fn view(&self, texels: &Texels) -> Outcome<(Image, u64)> {
+    /// Returns the image that a descriptor of the array describes, with texels of the same size, its address, and what
+    /// of it the array is.
+    pub fn view(&self, texels: &Texels) -> (Image, u64, View) {
         let image = Image { format: texels.format, swizzle: texels.swizzle, ..self.image.clone() };
-        let Some(level) = self.level else { return Ok((image, self.memory.address())) };
-        if image.levels > 1 && (image.layers > 1 || image.size[2] > 1) {
-            return Err(
-                Status::NOT_SUPPORTED.because("one level of an array with layers or of three dimensions")
-            );
-        }
-        let level = &self.arrangement.levels[level];
-        let address = self.memory.address() + level.offset;
-        Ok((Image { size: level.size, levels: 1, ..image }, address))
+        let last = image.levels - 1;
+        let levels = self.level.map_or([0, last], |level| [level as u32; 2]);
+        let layered = matches!(image.dimension, Dimension::D1Array | Dimension::D2Array);
+        let layers = layered.then_some([0, image.layers - 1]);
+        (image, self.memory.address(), View { levels, layers })
     }
 
     /// Size of the array in texels.

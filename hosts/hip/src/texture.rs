@@ -9,6 +9,7 @@ use crate::status::{Outcome, Status, call};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
+use wavesim::exec::image::View as Part;
 use wavesim::exec::image::{Border, Dimension, Filter, Image, MipFilter, Sampler, Wrap, sampler_descriptor};
 use wavesim_runtime::Owned;
 use wavesim_runtime::image::{self, MAX_BUFFER_TEXELS, MAX_SIZE};
@@ -60,6 +61,54 @@ pub struct View {
     size: [usize; 3],
     levels: [c_uint; 2],
     layers: [c_uint; 2],
+}
+
+impl View {
+    /// The format of texels: that of the resource, or another one of the same size.
+    fn format(&self, own: ChannelFormat) -> Outcome<ChannelFormat> {
+        /// Bits and kind of each three formats, of one, two and four components (`hipResourceViewFormat`).
+        const FORMATS: [(c_int, c_int); 8] =
+            [(8, 1), (8, 0), (16, 1), (16, 0), (32, 1), (32, 0), (16, 2), (32, 2)];
+        let Some(number) = usize::try_from(self.format).ok().and_then(|number| number.checked_sub(1)) else {
+            return Ok(own);
+        };
+        let Some((bits, kind)) = FORMATS.get(number / 3) else {
+            return Err(Status::NOT_SUPPORTED.because(format!("views of format {}: compressed", self.format)));
+        };
+        let mut format = ChannelFormat { bits: [0; 4], kind: *kind };
+        format.bits[..[1, 2, 4][number % 3]].fill(*bits);
+        let size = |format: &ChannelFormat| format.bits.iter().sum::<c_int>();
+        match size(&format) == size(&own) {
+            true => Ok(format),
+            false => Err(Status::INVALID_VALUE.because("a view whose texels have another size")),
+        }
+    }
+
+    /// Restricts what of an image is shown.
+    fn restrict(&self, image: &Image, part: &mut Part) -> Outcome {
+        let wrong = |what: &str, [first, last]: [c_uint; 2]| {
+            Status::INVALID_VALUE.because(format!("a view of {what} {first} to {last}"))
+        };
+        // Levels count from the first one of the resource.
+        let [first, last] = self.levels;
+        if first > last || last > part.levels[1] - part.levels[0] {
+            return Err(wrong("levels", self.levels));
+        }
+        part.levels = [part.levels[0] + first, part.levels[0] + last];
+        let size = image.level_size(part.levels[0] - first);
+        let given = self.size.iter().zip(size).find(|(given, own)| **given > 1 && **given != *own as usize);
+        if let (Some((given, own)), None) = (given, part.layers) {
+            return Err(Status::INVALID_VALUE.because(format!("a view of size {given}, not {own}")));
+        }
+        match &mut part.layers {
+            Some(layers) if self.layers[0] <= self.layers[1] && self.layers[1] <= layers[1] => {
+                *layers = self.layers;
+                Ok(())
+            }
+            None if self.layers == [0, 0] => Ok(()),
+            _ => Err(wrong("layers", self.layers)),
+        }
+    }
 }
 
 /// The format of resources that have it themselves.
@@ -119,14 +168,23 @@ impl Settings {
 
 impl Resource {
     /// Returns the words of the object, with texels that are read as fractions or through the curve of sRGB.
-    fn object(&self, normalized: bool, srgb: bool) -> Outcome<[u32; image::OBJECT_WORDS]> {
+    fn object(
+        &self,
+        normalized: bool,
+        srgb: bool,
+        view: Option<View>,
+    ) -> Outcome<[u32; image::OBJECT_WORDS]> {
         let arch = gpu()?.device.target().arch;
         match self.kind {
             ARRAY | MIPMAPPED => {
                 let array = Array::get(self.object as usize)?;
-                let texels = array.format.texels(normalized, srgb)?;
-                let (image, address) = array.view(&texels)?;
-                Ok(image::object(&image, arch, address, texels.channels)?)
+                let format = view.map_or(Ok(array.format), |view| view.format(array.format))?;
+                let texels = format.texels(normalized, srgb)?;
+                let (image, address, mut part) = array.view(&texels);
+                if let Some(view) = view {
+                    view.restrict(&image, &mut part)?;
+                }
+                Ok(image::view_object(&image, arch, address, texels.channels, &part)?)
             }
             LINEAR | PITCHED => {
                 let texels = self.format.texels(normalized, srgb)?;
@@ -138,6 +196,8 @@ impl Resource {
                     levels: 1,
                     pitch: None,
                     swizzle: texels.swizzle,
+                    sw_mode: 0,
+                    samples: 1,
                 };
                 let texel = linear.element_bytes() as usize;
                 self.check_memory(texel)?;
@@ -207,29 +267,26 @@ pub unsafe extern "C" fn hipCreateTextureObject(
 ) -> c_int {
     call("hipCreateTextureObject", || {
         let (resource, settings) = (resource.get()?, settings.get()?);
-        check_view(view)?;
-        out.put(create(resource, settings)?)
+        out.put(create(resource, settings, optional(view)?)?)
     })
 }
 
-/// Returns an error for a view: a texture shows all of its resource.
-pub(crate) fn check_view(view: In<View>) -> Outcome {
-    match view.is_null() {
-        true => Ok(()),
-        false => Err(Status::NOT_SUPPORTED.because("a texture with a view of its own")),
-    }
+/// The view of a texture, if it has one.
+pub(crate) fn optional(view: In<View>) -> Outcome<Option<View>> {
+    if view.is_null() { Ok(None) } else { view.get().map(Some) }
 }
 
 /// Creates a texture.
-pub(crate) fn create(resource: Resource, settings: Settings) -> Outcome<Handle> {
+pub(crate) fn create(resource: Resource, settings: Settings, view: Option<View>) -> Outcome<Handle> {
     check_images()?;
     let normalized = settings.normalized_read != 0;
-    let format = resource.format()?;
+    let own = resource.format()?;
+    let format = view.map_or(Ok(own), |view| view.format(own))?;
     let fraction = format.kind == 2 || normalized && format.is_narrow_integer();
     if settings.filter == 1 && !fraction {
         return Err(Status::INVALID_VALUE.because("linear filters of integers that are read as such"));
     }
-    let mut words = resource.object(normalized, settings.srgb != 0)?.to_vec();
+    let mut words = resource.object(normalized, settings.srgb != 0, view)?.to_vec();
     words.extend(sampler_descriptor(&settings.sampler()?, gpu()?.device.target().arch)?);
     words.resize(2 * image::OBJECT_WORDS, 0);
     register(&words, resource, Some(settings))
@@ -282,7 +339,7 @@ pub unsafe extern "C" fn hipCreateSurfaceObject(out: Out<Handle>, resource: In<R
         if resource.kind != ARRAY {
             return Err(Status::INVALID_VALUE.because("only arrays have surfaces"));
         }
-        out.put(register(&resource.object(false, false)?, resource, None)?)
+        out.put(register(&resource.object(false, false, None)?, resource, None)?)
     })
 }
 

@@ -101,8 +101,8 @@ pub unsafe extern "C" fn hipTexObjectCreate(
     view: In<View>,
 ) -> c_int {
     call("hipTexObjectCreate", || {
-        texture::check_view(view)?;
-        out.put(texture::create(resource.get()?.resource()?, settings.get()?.settings())?)
+        let (resource, settings) = (resource.get()?.resource()?, settings.get()?.settings());
+        out.put(texture::create(resource, settings, texture::optional(view)?)?)
     })
 }
 

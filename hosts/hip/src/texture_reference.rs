@@ -123,7 +123,7 @@ fn bind(reference: &Out<Reference>, resource: Resource) -> Outcome {
         bias: value.bias,
         lod: value.lod,
     };
-    let object = create(resource, settings)?;
+    let object = create(resource, settings, None)?;
     unbind(address)?;
     gpu()?.device.write(place, &object.to_le_bytes())?;
     with(address, |state| state.binding = Some(Binding { object, resource, place }));

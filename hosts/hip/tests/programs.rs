@@ -30,12 +30,6 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Returns a suffix for directory names: tests with compiled code can run concurrently with those in the
-/// interpreter.
-fn engine() -> &'static str {
-    if variable("WAVESIM_ENGINE").is_some() { "-compiled" } else { "" }
-}
-
 /// The variables that name HIP's headers and the device libraries.
 const HEADERS: &str = "WAVESIM_ROCM_PATH, WAVESIM_DEVICE_LIBS";
 
@@ -73,10 +67,11 @@ fn compile_for(processor: &str, clang: &str, name: &str, needs_rocm: bool) -> Op
     }
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let source = tests.join(format!("{name}.hip"));
-    // Tests run concurrently, so each one has a directory of its own.
+    // Tests run concurrently, also in several processes, so each one has a directory of its own.
     static FOLDERS: AtomicU32 = AtomicU32::new(0);
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{number}{}", engine()));
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{number}-{}", std::process::id()));
     let library = folder.join("lib");
     std::fs::create_dir_all(&library).unwrap();
     // Cargo places the library next to the test executable.
@@ -120,6 +115,12 @@ fn compile_for(processor: &str, clang: &str, name: &str, needs_rocm: bool) -> Op
     succeed(base().args(embedded).arg(&code).arg(&source).arg("-o").arg(&object));
     link(&object);
     Some(Program { path, library })
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.path.parent().map(std::fs::remove_dir_all);
+    }
 }
 
 impl Program {
@@ -286,7 +287,10 @@ part 5 6
 ints 998 2996 5006 -6992
 three 0 1 2 3 4 5 6 7 8 9 10 11
 layered 4 5 6 7 12 13 14 15 20 21 22 23 24 25 26 27
+layer 12 13 14 15
 levels 10 15 20 25 30
+smaller 20 25 30 30 30
+cubes 0 3 6 11 14 17 23 24 27 30 35 38 41 47
 surface 1 51 102 100 0 0 0 100 52 51 51 101 2 2 3 101
 nearest 0 1 2 3 4 5 6 7
 filtered 0.25 1.25 2.25 3 4.25 5.25 6.25 7

@@ -193,6 +193,8 @@ impl Description {
             levels: self.levels.max(1),
             pitch: None,
             swizzle: texels.swizzle,
+            sw_mode: 0,
+            samples: 1,
         })
     }
 

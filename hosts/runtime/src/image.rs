@@ -9,7 +9,7 @@ use crate::ffi::Memory;
 use crate::pitched::{Copy, Pitched};
 use isa_spec::arith::{buffer_format, to_format};
 use wavesim::arch::Arch;
-use wavesim::exec::image::{self, Dimension, Image, ImageError, Level};
+use wavesim::exec::image::{self, Dimension, Image, ImageError, Level, View};
 use wavesim::exec::record::{self, FieldError};
 
 /// Words of an image object, and of a sampler object.
@@ -49,6 +49,24 @@ pub fn object(
     let mut words = [0; OBJECT_WORDS];
     words[..8].copy_from_slice(&image::descriptor(image, arch, address)?);
     words[8..].copy_from_slice(&[channels.kind, channels.order, image.size[0], image.levels]);
+    Ok(words)
+}
+
+/// As [`object`], of some levels and layers of the image.
+///
+/// # Errors
+/// The device has no images, or the image no descriptor.
+pub fn view_object(
+    image: &Image,
+    arch: Arch,
+    address: u64,
+    channels: Channels,
+    view: &View,
+) -> Result<[u32; OBJECT_WORDS], ImageError> {
+    let mut words = object(image, arch, address, channels)?;
+    image::restrict(&mut words[..8], arch, view)?;
+    let [first, last] = view.levels;
+    words[10..].copy_from_slice(&[image.level_size(first)[0], last - first + 1]);
     Ok(words)
 }
 

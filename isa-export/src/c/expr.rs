@@ -444,7 +444,7 @@ impl Writer<'_> {
             Pure::ClampU64 => narrow(64, false, "m->clamp"),
             Pure::ClampI64 => narrow(64, true, "m->clamp"),
             Pure::TrigPreop => format!("isa_trig_preop({list}, {})", self.mode()),
-            Pure::FormatBlock | Pure::BlockFormat | Pure::BlockTexel => {
+            Pure::FormatBlock | Pure::BlockFormat | Pure::BlockTexel | Pure::TileBlock | Pure::TileOffset => {
                 unreachable!(
                     "only bodies of the texture unit, which are not exported, read compressed blocks"
                 )

@@ -47,12 +47,56 @@ pub struct BufferFormat {
 
 /// Returns the size in bytes of an element of format `number`, or of a compressed block; 0 for an invalid format.
 pub fn format_bytes(number: u32) -> u32 {
-    by_number(number).map_or(block_format::bytes(number), BufferFormat::size_bytes)
+    match PLACES.get(number as usize) {
+        Some(places) if places.bytes != 0 => places.bytes as u32,
+        _ => block_format::bytes(number),
+    }
+}
+
+/// Where components are, for what runs for every texel.
+#[derive(Clone, Copy)]
+struct Places {
+    /// Bytes of an element; 0 without such a format.
+    bytes: u8,
+    /// The offset and width of each component; a width of 0 without the component.
+    parts: [(u8, u8); 4],
+    /// The components are quotients with the largest unsigned number, of at most 24 bits.
+    unorm: bool,
+}
+
+/// By the number of the format.
+static PLACES: [Places; FORMATS.len() + 1] = places();
+
+const fn places() -> [Places; FORMATS.len() + 1] {
+    let mut all = [Places { bytes: 0, parts: [(0, 0); 4], unorm: false }; FORMATS.len() + 1];
+    let mut number = 1;
+    while number < all.len() {
+        let format = &FORMATS[number - 1];
+        let (mut part, mut offset, mut narrow) = (0, 0, true);
+        while part < format.widths.len() {
+            let width = format.widths[part];
+            all[number].parts[part] = (offset, width);
+            narrow = narrow && width <= 24;
+            offset += width;
+            part += 1;
+        }
+        all[number].bytes = offset / 8;
+        all[number].unorm = narrow && matches!(format.number, Number::Unorm);
+        number += 1;
+    }
+    all
 }
 
 /// Converts component `index` (0 = X) of an element to 32 bits: an integer for integer formats, otherwise an
 /// f32. A missing Y or Z is 0, a missing W is one, and so is component 4. Invalid formats read 0.
 pub fn from_format(number: u32, element: u128, index: u32) -> u32 {
+    // The most common case, in a few instructions.
+    if let Some(Places { parts, unorm: true, .. }) = PLACES.get(number as usize)
+        && let Some((offset, width @ 1..)) = parts.get(index as usize)
+    {
+        let most = mask(*width);
+        return (((element >> offset) as u32 & most) as f32 / most as f32).to_bits();
+    }
     by_number(number).map_or(0, |f| f.read(element, index, Format::F32))
 }
 

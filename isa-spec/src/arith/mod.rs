@@ -18,6 +18,7 @@ pub mod format;
 mod int;
 pub mod integral;
 pub mod soft;
+pub mod tiling;
 pub mod trig_preop;
 
 pub use block_format::{block_format, block_texel, format_block};
@@ -26,3 +27,4 @@ pub use by_type::*;
 pub use env::{FloatEnv, Round};
 pub use format::Format;
 pub use int::*;
+pub use tiling::{tile_block, tile_offset};

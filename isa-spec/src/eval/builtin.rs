@@ -99,6 +99,8 @@ pub fn pure(builtin: Pure, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: b
         Pure::FormatBlock => arith::format_block(a as u32) as u128,
         Pure::BlockFormat => arith::block_format(a as u32) as u128,
         Pure::BlockTexel => arith::block_texel(a as u32, b, args[2] as u32, args[3] as u32),
+        Pure::TileBlock => arith::tile_block(a as u32, b as u32) as u128,
+        Pure::TileOffset => arith::tile_offset(a as u32, b as u32, c as u64) as u128,
         Pure::FromFormat => arith::from_format(a as u32, b, c as u32) as u128,
         Pure::ToFormat => arith::to_format(a as u32, b),
         Pure::FromFormat16 => arith::from_format16(a as u32, b, c as u32) as u128,

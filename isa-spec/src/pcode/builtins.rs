@@ -200,6 +200,8 @@ builtins! {
     FormatBlock "format_block" (is(U32)) -> to(U32), "width and height in texels of an element: 4 for compressed blocks, else 1";
     BlockFormat "block_format" (is(U32)) -> to(U32), "the format of a decompressed texel; a format without blocks itself";
     BlockTexel "block_texel" (is(U32), is(Ty::U(128)), is(U32), is(U32)) -> to(Ty::U(128)), "the texel of a compressed block in column and row, decompressed";
+    TileBlock "tile_block" (is(U32), is(U32)) -> to(U32), "a block of a tiled image: the logarithms of its bytes, width, height, and depth of 6 bits, then its two properties; 0 without a layout (data/layout)";
+    TileOffset "tile_offset" (is(U32), is(U32), is(U64)) -> to(U32), "offset of an element in a block of a tiled image, by column, row, slice and sample, 16 bits each";
     FromFormat "from_format" (is(U32), is(Ty::U(128)), is(U32)) -> to(U32), "component n of a buffer element, converted to 32 bits";
     ToFormat "to_format" (is(U32), is(Ty::U(128))) -> to(Ty::U(128)), "a buffer element from four 32-bit components";
     FromFormat16 "from_format16" (is(U32), is(Ty::U(128)), is(U32)) -> to(U16), "component n of a buffer element, converted to 16 bits";
@@ -245,6 +247,7 @@ builtins! {
     BarrierState "barrier_state" (is(I32)) -> to(U32), "signal and member counts of a barrier";
     GetReg "getreg" (is(U32)) -> to(U32), "a hardware register";
     SetReg "setreg" (is(U32), is(U32)) -> Ret::None, "writes the writable bits of a hardware register";
+    UnknownLayout "unknown_layout" () -> Ret::None, "an image whose layout in memory is not known: a fault";
     GwsUnsupported "gws" () -> Ret::None, "global wave sync: not supported, a fault";
 }
 

@@ -1,10 +1,13 @@
 //! Images: the number of registers of an instruction's addresses and data; and the layout of images in memory
-//! (RDNA manuals, *Image Resource* and *Image Sampler*; only the linear one, with rows aligned as AMD's drivers do),
-//! for those who build descriptors.
+//! (RDNA manuals, *Image Resource* and *Image Sampler*; AMD's address library), for those who build descriptors.
 //!
 //! The order of addresses is: offset, bias or depth reference, gradients, coordinates, and level of detail or
 //! clamp (ISA manuals, *Image Addressing*). The name determines which of them are present, and DIM the number
 //! of coordinates.
+
+mod layout;
+
+pub use layout::{Layout, LayoutError, Place};
 
 use crate::arch::Arch;
 use crate::inst::Inst;
@@ -74,7 +77,7 @@ pub enum Dimension {
     D2Array = 13,
 }
 
-/// An image with the linear layout.
+/// An image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     /// The dimension.
@@ -91,6 +94,10 @@ pub struct Image {
     pub pitch: Option<u32>,
     /// The component of the texel that each component of a result is: 0 to 3; 4 for the constant 0, 5 for 1.
     pub swizzle: [u8; 4],
+    /// The layout in memory: the field `sw_mode` of the descriptor, 0 for the linear one.
+    pub sw_mode: u32,
+    /// Samples of a texel: 1, or 2, 4 or 8 in images of two dimensions that are not linear.
+    pub samples: u32,
 }
 
 /// The value of [`Image::swizzle`] for the constant 0.
@@ -98,7 +105,7 @@ pub const ZERO: u8 = 4;
 /// The value of [`Image::swizzle`] for the constant 1.
 pub const ONE: u8 = 5;
 
-/// The place of a level of an image.
+/// The place of a level of a linear image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level {
     /// Width, height and depth in texels.
@@ -109,23 +116,6 @@ pub struct Level {
     pub row_bytes: u64,
     /// Number of rows of elements: of texels, or of compressed blocks.
     pub rows: u32,
-}
-
-/// The reason why an image has no layout.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LayoutError {
-    /// The architecture has no images.
-    #[error("{0} has no image instructions")]
-    NoImages(&'static str),
-    /// The format is none of images that are supported.
-    #[error("format {0} is not supported for images")]
-    Format(u32),
-    /// A size is zero.
-    #[error("an image with a size of 0")]
-    Empty,
-    /// A pitch that the descriptor cannot hold.
-    #[error("only images with one layer and one level can have a pitch of their own")]
-    Pitch,
 }
 
 impl Image {
@@ -139,19 +129,26 @@ impl Image {
             levels: 1,
             pitch: None,
             swizzle: swizzle(format),
+            sw_mode: 0,
+            samples: 1,
         }
     }
 
-    /// The levels of a layer, level 0 first. The last level comes first in memory.
+    fn check(&self) -> Result<(), LayoutError> {
+        if format_bytes(self.format) == 0 {
+            return Err(LayoutError::Format(self.format));
+        }
+        if self.size.contains(&0) || self.layers == 0 || self.levels == 0 || self.samples == 0 {
+            return Err(LayoutError::Empty);
+        }
+        Ok(())
+    }
+
+    /// The levels of a layer of a linear image, level 0 first. The last level comes first in memory.
     pub fn levels(&self, arch: Arch) -> Result<Vec<Level>, LayoutError> {
         let alignment = arch.facts().image_row_bytes.ok_or(LayoutError::NoImages(arch.name()))? as u64;
         let (bytes, block) = (format_bytes(self.format) as u64, format_block(self.format));
-        if bytes == 0 {
-            return Err(LayoutError::Format(self.format));
-        }
-        if self.size.contains(&0) || self.layers == 0 || self.levels == 0 {
-            return Err(LayoutError::Empty);
-        }
+        self.check()?;
         let own_pitch = self.pitch.filter(|pitch| *pitch > self.size[0].div_ceil(block));
         let flat = matches!(self.dimension, Dimension::D1 | Dimension::D2) && self.levels == 1;
         if own_pitch.is_some() && !flat {
@@ -171,7 +168,7 @@ impl Image {
         Ok(levels)
     }
 
-    /// The distance of layers, or of slices in depth, in bytes.
+    /// The distance of layers, or of slices in depth, of a linear image in bytes.
     pub fn layer_bytes(&self, arch: Arch) -> Result<u64, LayoutError> {
         let (bytes, block) = (format_bytes(self.format) as u64, format_block(self.format));
         let sizes = self.levels(arch)?.into_iter().map(|level| {
@@ -199,7 +196,7 @@ impl Image {
 
     /// The size in bytes.
     pub fn bytes(&self, arch: Arch) -> Result<u64, LayoutError> {
-        Ok(self.layer_bytes(arch)? * self.layers as u64 * self.size[2] as u64)
+        Ok(self.layout(arch)?.bytes)
     }
 }
 

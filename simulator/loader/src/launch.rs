@@ -17,7 +17,7 @@ use wavesim_files::{self as files, Files};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::image::Sampler;
 use wavesim_machine::memory::Memory;
-use wavesim_text::image as text_image;
+use wavesim_text::image::{self as text_image, InMemory};
 
 /// The contents of a launch description, with the keys of `per_target` merged in.
 #[derive(Debug, Deserialize)]
@@ -73,6 +73,8 @@ struct ArgFields {
     image: Option<String>,
     format: Option<String>,
     levels: Option<u32>,
+    sw_mode: Option<u32>,
+    samples: Option<u32>,
     properties: Option<Vec<String>>,
 }
 
@@ -125,7 +127,11 @@ impl TryFrom<ArgFields> for Arg {
                     image: required("type", f.image)?,
                     format: required("format", f.format)?,
                     size,
-                    levels: f.levels.unwrap_or(1),
+                    memory: InMemory {
+                        levels: f.levels.unwrap_or(1),
+                        sw_mode: f.sw_mode.unwrap_or(0),
+                        samples: f.samples.unwrap_or(1),
+                    },
                     init: required("init", f.init)?,
                 }
             }
@@ -172,7 +178,7 @@ pub enum ArgumentKind {
     /// An allocation of LDS; the kernel gets its offset.
     Local { size: u32 },
     /// An image in global memory; the kernel gets the address of its descriptor.
-    Image { image: String, format: String, size: Vec<u32>, levels: u32, init: Init },
+    Image { image: String, format: String, size: Vec<u32>, memory: InMemory, init: Init },
     /// A sampler; the kernel gets the address of its descriptor.
     Sampler { properties: Vec<String> },
 }
@@ -411,11 +417,11 @@ fn argument_value(
             ArgumentValue::Bytes(hex(bytes).ok_or_else(|| anyhow!("`{bytes}` is not hexadecimal"))?)
         }
         ArgumentKind::Local { size } => ArgumentValue::Local(*size),
-        ArgumentKind::Image { image, format, size, levels, init } => {
+        ArgumentKind::Image { image, format, size, memory, init } => {
             let format =
                 text_image::format(format).map_err(|(message, help)| anyhow!("{message}; {help}"))?;
             let image =
-                text_image::build(image, format, *levels, size).map_err(|message| anyhow!(message))?;
+                text_image::build(image, format, *memory, size).map_err(|message| anyhow!(message))?;
             let (dtype, shape) = text_image::array_type(&image).map_err(|message| anyhow!(message))?;
             let texels = match init {
                 Init::Png(name) => {

@@ -101,9 +101,10 @@ impl Buffer {
         output: bool,
         memory: &mut Memory,
     ) -> Result<Buffer, ResourceError> {
+        let alignment = surface.image.layout(surface.arch).map_err(ImageError::from)?.alignment;
         let bytes = surface.arrange(&array.bytes).map_err(ImageError::from)?;
         let stored = Array { dtype: DType::U8, shape: vec![bytes.len() as u64], bytes };
-        let placed = Buffer::place(name, &stored, output, 256, memory)?;
+        let placed = Buffer::place(name, &stored, output, alignment, memory)?;
         let (dtype, shape) = (array.dtype, array.shape.clone());
         Ok(Buffer { dtype, shape, surface: Some(surface), ..placed })
     }

@@ -2,7 +2,7 @@
 //! describe, and back.
 
 use wavesim_isa::arch::Arch;
-use wavesim_machine::exec::image::{self, Image, ImageError, LayoutError, Sampler};
+use wavesim_machine::exec::image::{self, Image, ImageError, LayoutError, Place, Sampler};
 use wavesim_machine::memory::{AllocError, Memory};
 
 /// The arrangement of an image in memory.
@@ -26,15 +26,26 @@ pub enum ResourceError {
 }
 
 impl Surface {
-    /// Calls `row` for each row of elements with its offset in memory, in the order of arrays: level, layer, row.
-    fn each_row(&self, mut row: impl FnMut(u64, usize)) -> Result<(), LayoutError> {
-        let (bytes, block) = (self.image.element_bytes(), self.image.block());
-        let layer_bytes = self.image.layer_bytes(self.arch)?;
-        for level in self.image.levels(self.arch)? {
-            let length = level.size[0].div_ceil(block) as usize * bytes as usize;
-            for layer in 0..self.image.layers as u64 * level.size[2] as u64 {
-                for y in 0..level.rows as u64 {
-                    row(layer * layer_bytes + level.offset + y * level.row_bytes, length);
+    /// Calls `part` for each part of the image with its offset in memory and its length, in the order of arrays: level,
+    /// layer, row. Parts are rows of elements of linear images, otherwise elements.
+    fn each_part(&self, mut part: impl FnMut(u64, usize)) -> Result<(), LayoutError> {
+        let layout = self.image.layout(self.arch)?;
+        let (bytes, block) = (self.image.element_bytes() as usize, self.image.block());
+        let linear = self.image.sw_mode == 0;
+        for level in 0..self.image.levels {
+            let size = self.image.level_size(level);
+            let columns = if linear { 1 } else { size[0].div_ceil(block) };
+            let length = if linear { size[0].div_ceil(block) as usize * bytes } else { bytes };
+            for z in 0..self.image.layers * size[2] {
+                for y in 0..size[1].div_ceil(block) {
+                    for x in 0..columns {
+                        for sample in 0..self.image.samples {
+                            part(
+                                layout.offset(Place { level, x: x * block, y: y * block, z, sample }),
+                                length,
+                            );
+                        }
+                    }
                 }
             }
         }
@@ -45,7 +56,7 @@ impl Surface {
     pub fn arrange(&self, elements: &[u8]) -> Result<Vec<u8>, LayoutError> {
         let mut out = vec![0; self.image.bytes(self.arch)? as usize];
         let mut from = 0;
-        self.each_row(|to, length| {
+        self.each_part(|to, length| {
             if let (Some(source), Some(row)) =
                 (elements.get(from..from + length), out.get_mut(to as usize..to as usize + length))
             {
@@ -59,7 +70,7 @@ impl Surface {
     /// The elements without gaps, from the bytes in memory.
     pub fn elements(&self, bytes: &[u8]) -> Result<Vec<u8>, LayoutError> {
         let mut out = Vec::new();
-        self.each_row(|from, length| {
+        self.each_part(|from, length| {
             out.extend(bytes.get(from as usize..from as usize + length).unwrap_or_default());
         })?;
         Ok(out)

@@ -14,10 +14,19 @@ pub enum ImageError {
     /// A number is too large for its field.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The address is not a multiple of 256.
-    #[error("images are aligned to 256 bytes: 0x{0:x} is not")]
-    Alignment(u64),
+    /// The address is not a multiple of the alignment.
+    #[error("the image is aligned to {alignment} bytes: 0x{address:x} is not")]
+    Alignment {
+        /// The address.
+        address: u64,
+        /// 256 for linear images, otherwise the bytes of a block.
+        alignment: u64,
+    },
 }
+
+/// The types of images with several samples.
+const MULTISAMPLED: u64 = 14;
+const MULTISAMPLED_ARRAY: u64 = 15;
 
 /// The descriptor (T#) of the image at a global address.
 ///
@@ -25,9 +34,9 @@ pub enum ImageError {
 /// The architecture has no images, or a size is too large for its field.
 pub fn descriptor(image: &Image, arch: Arch, address: u64) -> Result<[u32; 8], ImageError> {
     let layout = record::layout(arch, "ImageDescriptor").ok_or(LayoutError::NoImages(arch.name()))?;
-    image.levels(arch)?;
-    if !address.is_multiple_of(256) {
-        return Err(ImageError::Alignment(address));
+    let alignment = image.layout(arch)?.alignment;
+    if !address.is_multiple_of(alignment) {
+        return Err(ImageError::Alignment { address, alignment });
     }
     let mut words = [0; 8];
     let mut set = |name: &str, value: u64| layout.set(&mut words, name, value);
@@ -35,9 +44,16 @@ pub fn descriptor(image: &Image, arch: Arch, address: u64) -> Result<[u32; 8], I
     set("format", image.format as u64)?;
     set("width", image.size[0] as u64 - 1)?;
     set("height", image.size[1] as u64 - 1)?;
-    set("max_mip", image.levels as u64 - 1)?;
-    set("last_level", image.levels as u64 - 1)?;
-    set("type", image.dimension as u64)?;
+    // Those of images with several samples are the logarithm of their number.
+    let (kind, levels) = match (image.samples, image.dimension) {
+        (1, dimension) => (dimension as u64, image.levels - 1),
+        (samples, Dimension::D2) => (MULTISAMPLED, samples.ilog2()),
+        (samples, _) => (MULTISAMPLED_ARRAY, samples.ilog2()),
+    };
+    set("sw_mode", image.sw_mode as u64)?;
+    set("max_mip", levels as u64)?;
+    set("last_level", levels as u64)?;
+    set("type", kind)?;
     for (name, from) in ["dst_sel_x", "dst_sel_y", "dst_sel_z", "dst_sel_w"].into_iter().zip(image.swizzle) {
         set(name, select(from))?;
     }
@@ -55,11 +71,35 @@ pub fn descriptor(image: &Image, arch: Arch, address: u64) -> Result<[u32; 8], I
     Ok(words)
 }
 
+/// The levels and layers of an image that a descriptor shows, each from the first to the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    /// Levels of detail.
+    pub levels: [u32; 2],
+    /// Layers, of images that have them.
+    pub layers: Option<[u32; 2]>,
+}
+
+/// Restricts a descriptor to a part of its image.
+///
+/// # Errors
+/// The architecture has no images, or a number is too large for its field.
+pub fn restrict(words: &mut [u32], arch: Arch, view: &View) -> Result<(), ImageError> {
+    let layout = record::layout(arch, "ImageDescriptor").ok_or(LayoutError::NoImages(arch.name()))?;
+    layout.set(words, "base_level", view.levels[0] as u64)?;
+    layout.set(words, "last_level", view.levels[1] as u64)?;
+    if let Some([first, last]) = view.layers {
+        layout.set(words, "base_array", first as u64)?;
+        layout.set(words, "depth", last as u64)?;
+    }
+    Ok(())
+}
+
 /// The image that a descriptor describes, and its address. All levels and layers are those of the memory: a view begins
 /// at the fields `base_level` and `base_array`.
 ///
 /// # Errors
-/// The architecture has no images, or the type is none of images with the linear layout.
+/// The architecture has no images, or the type is none of images.
 pub fn described(words: &[u32], arch: Arch) -> Result<(Image, u64), DescribeError> {
     let layout = record::layout(arch, "ImageDescriptor").ok_or(LayoutError::NoImages(arch.name()))?;
     let get = |name: &str| layout.field(name).map_or(0, |field| layout.get(field, words));
@@ -72,12 +112,19 @@ pub fn described(words: &[u32], arch: Arch) -> Result<(Image, u64), DescribeErro
         Dimension::D1Array,
         Dimension::D2Array,
     ];
+    let one_sample = match kind {
+        MULTISAMPLED => Dimension::D2 as u64,
+        MULTISAMPLED_ARRAY => Dimension::D2Array as u64,
+        kind => kind,
+    };
     let dimension =
-        all.into_iter().find(|dimension| *dimension as u64 == kind).ok_or(DescribeError::Type(kind))?;
-    if get("sw_mode") != 0 {
-        return Err(DescribeError::Tiled(get("sw_mode")));
-    }
-    let (width, levels) = (get("width") as u32 + 1, get("max_mip") as u32 + 1);
+        all.into_iter().find(|dimension| *dimension as u64 == one_sample).ok_or(DescribeError::Type(kind))?;
+    let (levels, samples) = match kind == one_sample {
+        true => (get("max_mip") as u32 + 1, 1),
+        false => (1, 1 << (get("last_level") & 7)),
+    };
+    let sw_mode = get("sw_mode") as u32;
+    let width = get("width") as u32 + 1;
     let depth = get("depth") as u32 + 1;
     let flat = matches!(dimension, Dimension::D1 | Dimension::D2);
     let pitch_width = layout.field("depth").map_or(0, |field| field.width);
@@ -98,24 +145,23 @@ pub fn described(words: &[u32], arch: Arch) -> Result<(Image, u64), DescribeErro
         ],
         layers: if flat || dimension == Dimension::D3 { 1 } else { depth },
         levels,
-        pitch: (flat && levels == 1 && pitch > width).then_some(pitch),
+        pitch: (flat && sw_mode == 0 && levels == 1 && pitch > width).then_some(pitch),
         swizzle,
+        sw_mode,
+        samples,
     };
     Ok((image, get("base") << 8))
 }
 
-/// The reason why a descriptor describes no image with the linear layout.
+/// The reason why a descriptor describes no image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DescribeError {
     /// The image has no layout.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// The type is none of images.
-    #[error("type {0} is no image with one sample for each texel")]
+    #[error("type {0} is none of images")]
     Type(u64),
-    /// The layout is not linear.
-    #[error("sw_mode {0} is not the linear layout")]
-    Tiled(u64),
 }
 
 /// The value of the fields `dst_sel_x` to `dst_sel_w` for a component of [`Image::swizzle`].

@@ -40,6 +40,13 @@ pub fn control(
         Control::Halt => {
             return Err(Event::fault(FaultKind::Trap, "the wave halted itself, and nothing resumes it"));
         }
+        Control::UnknownLayout => {
+            return Err(Event::fault(
+                FaultKind::Unimplemented,
+                "the layout of the image is not known: `sw_mode` of its descriptor is none of this architecture for images \
+                 of its `type`, `format` and number of samples, or it has metadata",
+            ));
+        }
         Control::GwsUnsupported => {
             return Err(Event::fault(FaultKind::Unimplemented, "global wave sync is not supported"));
         }

@@ -37,16 +37,54 @@ pub fn is_image(name: &str) -> bool {
     IMAGES.iter().any(|image| image.0 == name)
 }
 
-/// Parses `<format[, levels]>[width, …]` after the name of a type.
+/// How an image is in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InMemory {
+    /// Levels of detail.
+    pub levels: u32,
+    /// The layout, the field of the descriptor.
+    pub sw_mode: u32,
+    /// Samples of a texel.
+    pub samples: u32,
+}
+
+impl Default for InMemory {
+    fn default() -> InMemory {
+        InMemory { levels: 1, sw_mode: 0, samples: 1 }
+    }
+}
+
+/// A number of the header; those that are too large are wrong for every property.
+fn number(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// Parses `<format[, levels][, property = number]>[width, …]` after the name of a type.
 pub fn image(name: &str, cursor: &mut Cursor<'_>, constants: &Constants) -> Result<Image, TextError> {
     cursor.expect('<', "before the format of the texels")?;
     let (format_name, at) = cursor.name("the format of the texels")?;
     let format =
         self::format(format_name).map_err(|(message, help)| TextError::new(at, message).help(help))?;
-    let levels = match cursor.eat(',') {
-        true => cursor.integer(constants, 1, "the number of levels")?,
-        false => 1,
-    };
+    let mut memory = InMemory::default();
+    while cursor.eat(',') {
+        let Some(Token::Name(_)) = cursor.peek() else {
+            memory.levels = number(cursor.integer(constants, 1, "the number of levels")?);
+            continue;
+        };
+        let (word, at) = cursor.name("a property of the image")?;
+        let field = match word {
+            "sw_mode" => &mut memory.sw_mode,
+            "samples" => &mut memory.samples,
+            other => {
+                let message = format!("`{other}` is no property of an image");
+                return Err(
+                    TextError::new(at, message).help("there are `sw_mode = NUMBER` and `samples = NUMBER`")
+                );
+            }
+        };
+        cursor.expect('=', "after the property")?;
+        *field = number(cursor.integer(constants, 0, "a property of an image")?);
+    }
     cursor.expect('>', "after the format")?;
     cursor.expect('[', "before the size of the image")?;
     let start = cursor.rest_span();
@@ -61,7 +99,7 @@ pub fn image(name: &str, cursor: &mut Cursor<'_>, constants: &Constants) -> Resu
         }
     }
     cursor.expect(']', "after the size of the image")?;
-    build(name, format, levels as u32, &given).map_err(|message| TextError::new(start, message))
+    build(name, format, memory, &given).map_err(|message| TextError::new(start, message))
 }
 
 /// The numbers of formats whose components have different sizes, by common names.
@@ -91,7 +129,7 @@ pub fn format(name: &str) -> Result<u32, (String, String)> {
 }
 
 /// Builds an image from the name of its type and its sizes: width, height or layers, …
-pub fn build(name: &str, format: u32, levels: u32, sizes: &[u32]) -> Result<Image, String> {
+pub fn build(name: &str, format: u32, memory: InMemory, sizes: &[u32]) -> Result<Image, String> {
     let Some(&(_, dimension, wanted)) = IMAGES.iter().find(|image| image.0 == name) else {
         let names: Vec<&str> = IMAGES.iter().map(|image| image.0).collect();
         return Err(format!("`{name}` is not a type of images; there are {}", names.join(", ")));
@@ -107,7 +145,15 @@ pub fn build(name: &str, format: u32, levels: u32, sizes: &[u32]) -> Result<Imag
     if given.iter().any(|size| *size == 0 || *size > 1 << 16) {
         return Err("a size of an image is from 1 to 65536".to_string());
     }
-    let mut image = Image { dimension, levels, ..Image::two_dimensional(format, given[0], 1) };
+    let InMemory { levels, sw_mode, samples } = memory;
+    if levels > 16 {
+        return Err(format!("an image has at most 16 levels of detail, not {levels}"));
+    }
+    if !matches!(samples, 1 | 2 | 4 | 8) {
+        return Err(format!("a texel has 1, 2, 4 or 8 samples, not {samples}"));
+    }
+    let mut image =
+        Image { dimension, levels, sw_mode, samples, ..Image::two_dimensional(format, given[0], 1) };
     match dimension {
         Dimension::D1 => {}
         Dimension::D2 => image.size[1] = given[1],
@@ -129,7 +175,7 @@ pub fn array_type(image: &Image) -> Result<(DType, Vec<u64>), String> {
     let depth = image.size[2];
     let count = |size: [u32; 3]| {
         let elements = size[0].div_ceil(block) as u64 * size[1].div_ceil(block) as u64;
-        elements * size[2] as u64 * image.layers as u64
+        elements * size[2] as u64 * image.layers as u64 * image.samples as u64
     };
     if image.levels > 1 {
         let elements: u64 = (0..image.levels).map(|level| count(image.level_size(level))).sum();
@@ -143,6 +189,9 @@ pub fn array_type(image: &Image) -> Result<(DType, Vec<u64>), String> {
         Dimension::D1Array => vec![image.layers as u64, width],
         Dimension::Cube | Dimension::D2Array => vec![image.layers as u64, height, width],
     };
+    if image.samples > 1 {
+        shape.push(image.samples as u64);
+    }
     if parts > 1 {
         shape.push(parts as u64);
     }
@@ -186,8 +235,8 @@ pub fn from_picture(image: &Image, picture: &Array) -> Result<Array, String> {
         let ([width, height], [w, h]) = (size, wanted);
         return Err(format!("the picture has {width}x{height} pixels, the image {w}x{h}"));
     }
-    if format_block(image.format) != 1 || image.levels != 1 {
-        return Err("a picture cannot be compressed or have several levels".to_string());
+    if format_block(image.format) != 1 || image.levels != 1 || image.samples != 1 {
+        return Err("a picture cannot be compressed or have several levels or samples".to_string());
     }
     let is_integer = components(image.format) > 0 && buffer_format::from_format(image.format, 0, 4) == 1;
     let bytes = format_bytes(image.format) as usize;

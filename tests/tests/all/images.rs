@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use wavesim::arch::Arch;
 use wavesim::array::Array;
+use wavesim::exec::image::{Dimension, Image, Place};
 use wavesim_tests::{Setup, run, words};
 
 /// Architectures with images.
@@ -189,6 +190,227 @@ fn loads_read_what_stores_write() {
                  v_mov_b32 v4, 0\nv_mov_b32 v5, 0\nv_mov_b32 v6, 0\nv_mov_b32 v7, 0\ns_waitcnt_vscnt null, 0x0\n{load}"
             );
             assert_eq!(results(arch, &header(format, ""), &again), before, "{arch:?} {format}");
+        }
+    }
+}
+
+/// Operands of addresses from v8 on: RDNA 4 has a field for each.
+fn addresses(arch: Arch, count: usize) -> String {
+    match (arch, count) {
+        (Arch::Rdna4, _) => {
+            let names: Vec<String> = (8..8 + count).map(|register| format!("v{register}")).collect();
+            format!("[{}]", names.join(", "))
+        }
+        (_, 1) => "v8".to_string(),
+        _ => format!("v[8:{}]", 7 + count),
+    }
+}
+
+/// Formats with elements of 1 to 16 bytes.
+const SIZES: [&str; 5] = ["r8uint", "r16uint", "r32uint", "rg32uint", "rgba32uint"];
+
+/// The modes of an image other than linear, with the image.
+fn tiled(arch: Arch, image: &Image) -> impl Iterator<Item = Image> + '_ {
+    let modes = (1..32).map(|sw_mode| Image { sw_mode, ..image.clone() });
+    modes.filter(move |image| image.layout(arch).is_ok())
+}
+
+fn image(
+    dimension: Dimension,
+    format: &str,
+    size: [u32; 3],
+    layers: u32,
+    levels: u32,
+    samples: u32,
+) -> Image {
+    let format = wavesim::text::image::format(format).unwrap();
+    Image { dimension, size, layers, levels, samples, ..Image::two_dimensional(format, 1, 1) }
+}
+
+/// The places of all elements, and the size of the image.
+fn offsets(image: &Image, arch: Arch) -> (Vec<u64>, u64) {
+    let layout = image.layout(arch).unwrap();
+    let mut all = Vec::new();
+    for level in 0..image.levels {
+        let size = image.level_size(level);
+        for z in 0..image.layers * size[2] {
+            for y in 0..size[1] {
+                for x in 0..size[0] {
+                    let samples = 0..image.samples;
+                    all.extend(samples.map(|sample| layout.offset(Place { level, x, y, z, sample })));
+                }
+            }
+        }
+    }
+    (all, layout.bytes)
+}
+
+/// No two texels share memory, in any layout, and all of them are inside.
+#[test]
+fn texels_of_tiled_images_have_places_of_their_own() {
+    let mut count = 0;
+    for arch in ARCHS {
+        for (index, format) in SIZES.iter().enumerate() {
+            for kind in [
+                image(Dimension::D2, format, [70, 40, 1], 1, 1, 1),
+                image(Dimension::D2, format, [300, 70, 1], 1, 9, 1),
+                image(Dimension::D2Array, format, [33, 35, 1], 5, 3, 1),
+                image(Dimension::D3, format, [20, 12, 18], 1, 1, 1),
+                image(Dimension::D3, format, [40, 36, 9], 1, 6, 1),
+                image(Dimension::D2, format, [50, 30, 1], 1, 1, 2),
+                image(Dimension::D2Array, format, [50, 30, 1], 2, 1, 4),
+                image(Dimension::D2, format, [50, 30, 1], 1, 1, 8),
+            ] {
+                for image in tiled(arch, &kind) {
+                    let (mut all, bytes) = offsets(&image, arch);
+                    all.sort_unstable();
+                    let apart = all.windows(2).all(|pair| pair[1] - pair[0] >= 1 << index);
+                    assert!(apart, "{arch:?} {image:?}");
+                    assert!(
+                        all.last().is_some_and(|last| last + (1 << index) <= bytes),
+                        "{arch:?} {image:?}"
+                    );
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count > 800, "{count}");
+}
+
+/// A kernel of 32 work-items, each of which loads texels from places that differ in all coordinates.
+fn loads(arch: Arch, image: &Image, image_type: &str, format: &str) -> Vec<u32> {
+    let unorm = if arch == Arch::Rdna4 { "" } else { "unorm" };
+    let memory =
+        format!("{format}, {}, sw_mode = {}, samples = {}", image.levels, image.sw_mode, image.samples);
+    let (dimension, mip) = match (image.dimension, image.samples, image.levels) {
+        (Dimension::D2, 1, 1) => ("2D", ""),
+        (Dimension::D2, 1, _) => ("2D", "_mip"),
+        (Dimension::D2, _, _) => ("2D_MSAA", ""),
+        (Dimension::D3, _, 1) => ("3D", ""),
+        (Dimension::D3, _, _) => ("3D", "_mip"),
+        (_, 1, _) => ("2D_ARRAY", ""),
+        _ => ("2D_MSAA_ARRAY", ""),
+    };
+    let mut sizes = vec![image.size[0], image.size[1]];
+    match image.dimension {
+        Dimension::D3 => sizes.push(image.size[2]),
+        Dimension::D2Array => sizes.push(image.layers),
+        _ => {}
+    }
+    let listed: Vec<String> = sizes.iter().map(u32::to_string).collect();
+    let header = format!(
+        "arg_t: {image_type}<{memory}>[{}] = rand()\narg_s: sampler()\nout_y: u32[32, 4]",
+        listed.join(", ")
+    );
+    // Coordinate k is a multiple of the lane, below the size; then the level or the sample.
+    let mut coordinates = sizes.clone();
+    if mip == "_mip" {
+        coordinates.push(image.levels);
+    } else if image.samples > 1 {
+        coordinates.push(image.samples);
+    }
+    let mut body = String::new();
+    for (k, most) in coordinates.iter().enumerate() {
+        let register = 8 + k;
+        let step = [37, 23, 7, 5][k];
+        let _ = write!(
+            body,
+            "v_mul_u32_u24 v{register}, {step}, v0\nv_cvt_f32_u32 v20, v{register}\n\
+             v_mul_f32 v20, {}, v20\nv_fract_f32 v20, v20\nv_mul_f32 v20, {}, v20\nv_cvt_u32_f32 v{register}, v20\n",
+            format_args!("0x{:08x}", (1.0 / *most as f32).to_bits()),
+            format_args!("0x{:08x}", (*most as f32).to_bits()),
+        );
+    }
+    // Each level has half of the size.
+    if mip == "_mip" {
+        let level = 7 + coordinates.len();
+        for register in 8..level {
+            let _ = write!(body, "v_lshrrev_b32 v{register}, v{level}, v{register}\n");
+        }
+    }
+    let at = addresses(arch, coordinates.len());
+    let _ =
+        write!(body, "image_load{mip} v[4:7], {at}, s[16:23] dmask:0xf dim:SQ_RSRC_IMG_{dimension} {unorm}");
+    results(arch, &header, &body)
+}
+
+#[test]
+fn loads_of_tiled_images_are_those_of_linear_ones() {
+    for arch in ARCHS {
+        for format in SIZES {
+            for (kind, image_type) in [
+                (image(Dimension::D2, format, [300, 200, 1], 1, 1, 1), "image2d"),
+                (image(Dimension::D2, format, [140, 260, 1], 1, 9, 1), "image2d"),
+                (image(Dimension::D2Array, format, [70, 40, 1], 6, 1, 1), "image2darray"),
+                (image(Dimension::D3, format, [40, 36, 40], 1, 1, 1), "image3d"),
+                (image(Dimension::D3, format, [40, 36, 9], 1, 5, 1), "image3d"),
+            ] {
+                let expected = loads(arch, &kind, image_type, format);
+                for image in tiled(arch, &kind) {
+                    assert_eq!(loads(arch, &image, image_type, format), expected, "{arch:?} {image:?}");
+                }
+            }
+        }
+    }
+}
+
+/// The value of each sample is its index.
+#[test]
+fn samples_are_loaded_one_or_four_at_a_time() {
+    for arch in ARCHS {
+        let unorm = if arch == Arch::Rdna4 { "" } else { "unorm" };
+        for (samples, layers) in [(2, 1), (4, 1), (8, 1), (4, 3), (8, 2)] {
+            let [width, height] = [21, 13];
+            let dimension = if layers == 1 { Dimension::D2 } else { Dimension::D2Array };
+            let modes = image(dimension, "r32uint", [width, height, 1], layers, 1, samples);
+            assert!(tiled(arch, &modes).count() > 1, "{arch:?} {samples}");
+            for image in tiled(arch, &modes) {
+                let (image_type, dim, size) = match layers {
+                    1 => ("image2d", "2D_MSAA", format!("{width}, {height}")),
+                    _ => ("image2darray", "2D_MSAA_ARRAY", format!("{width}, {height}, {layers}")),
+                };
+                let header = format!(
+                    "arg_t: {image_type}<r32uint, sw_mode = {}, samples = {samples}>[{size}] = arange({})\n\
+                     arg_s: sampler()\nout_y: u32[32, 4]",
+                    image.sw_mode,
+                    width * height * layers * samples
+                );
+                // x is lane % 21, y is lane % 13, the layer lane % layers; then the sample.
+                let layer = if layers == 1 { "" } else { "v_mov_b32 v10, 1\n" };
+                let at = addresses(arch, if layers == 1 { 3 } else { 4 });
+                let sample = if layers == 1 { "v10" } else { "v11" };
+                let coordinates = format!("v_min_u32 v8, 20, v0\nv_min_u32 v9, 12, v0\n{layer}");
+                for first in (0..samples).step_by(4) {
+                    let several = format!(
+                        "{coordinates}v_mov_b32 {sample}, {first}\n\
+                         image_msaa_load v[4:7], {at}, s[16:23] dmask:0x1 dim:SQ_RSRC_IMG_{dim} {unorm}"
+                    );
+                    let found = results(arch, &header, &several);
+                    for lane in 0..32 {
+                        let (x, y, z) = (lane.min(20), lane.min(12), u32::from(layers != 1));
+                        let index = ((z * height + y) * width + x) * samples + first;
+                        // Samples beyond the last one read 0.
+                        let expected = [0, 1, 2, 3].map(|k| if first + k < samples { index + k } else { 0 });
+                        assert_eq!(
+                            found[4 * lane as usize..][..4],
+                            expected,
+                            "{arch:?} {image:?} lane {lane}"
+                        );
+                    }
+                }
+                let last = samples - 1;
+                let one = format!(
+                    "{coordinates}v_mov_b32 {sample}, {last}\n\
+                     image_load v4, {at}, s[16:23] dmask:0x1 dim:SQ_RSRC_IMG_{dim} {unorm}"
+                );
+                let found = results(arch, &header, &one);
+                for lane in 0..32 {
+                    let (x, y, z) = (lane.min(20), lane.min(12), u32::from(layers != 1));
+                    let expected = ((z * height + y) * width + x) * samples + last;
+                    assert_eq!(found[4 * lane as usize], expected, "{arch:?} {image:?} lane {lane}");
+                }
+            }
         }
     }
 }

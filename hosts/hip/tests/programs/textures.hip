@@ -29,6 +29,15 @@ __global__ void layered(hipTextureObject_t t, hipTextureObject_t t1, float *out)
   out[8 + threadIdx.z * 4 + threadIdx.x] = tex1DLayered<float>(t1, threadIdx.x + 0.5f, threadIdx.z);
 }
 __global__ void levels(hipTextureObject_t t, float *out) { out[threadIdx.x] = tex2DLod<float>(t, 0.5f, 0.5f, threadIdx.x * 0.5f); }
+// A direction of each face, and the opposite corner of the first one. The device libraries divide by the signed axis, so
+// that faces 1, 3 and 5 are turned by half a turn.
+__device__ const float directions[7][3] = {{1, .5, .5}, {1, -.5, -.5}, {-1, .5, .5}, {.5, 1, .5}, {.5, -1, .5}, {.5, .5, 1}, {.5, .5, -1}};
+__global__ void cubes(hipTextureObject_t t, hipTextureObject_t of_layers, float *out) {
+  const float *d = directions[threadIdx.x];
+  out[threadIdx.x] = texCubemap<float>(t, d[0], d[1], d[2]);
+  out[7 + threadIdx.x] = texCubemapLayered<float>(of_layers, d[0], d[1], d[2], 1);
+}
+__global__ void layer(hipTextureObject_t t, float *out) { out[threadIdx.x] = tex2DLayered<float>(t, threadIdx.x + 0.5f, 1.5f, 0); }
 __global__ void surface(hipSurfaceObject_t s) {
   uchar4 v;
   surf2Dread(&v, s, threadIdx.x * 4, threadIdx.y);
@@ -45,7 +54,7 @@ __global__ void by_reference(float *out) {
 __global__ void of_line(float *out) { out[threadIdx.x] = tex1Dfetch(line, threadIdx.x); }
 
 static hipTextureObject_t textured(hipResourceDesc resource, bool linear, bool normalized, hipTextureReadMode mode,
-                                  hipTextureAddressMode address = hipAddressModeClamp) {
+                                  hipTextureAddressMode address = hipAddressModeClamp, hipResourceViewDesc *view = nullptr) {
   hipTextureDesc settings = {};
   for (auto &a : settings.addressMode) a = address;
   settings.filterMode = linear ? hipFilterModeLinear : hipFilterModePoint;
@@ -54,7 +63,7 @@ static hipTextureObject_t textured(hipResourceDesc resource, bool linear, bool n
   settings.mipmapFilterMode = hipFilterModeLinear;
   settings.maxMipmapLevelClamp = 8;
   hipTextureObject_t object;
-  CHECK(hipCreateTextureObject(&object, &resource, &settings, nullptr));
+  CHECK(hipCreateTextureObject(&object, &resource, &settings, view));
   return object;
 }
 static hipResourceDesc of(hipArray_t array) {
@@ -150,6 +159,11 @@ int main() {
   layered<<<1, dim3(4, 1, 2)>>>(textured(of(array), false, false, hipReadModeElementType),
                                textured(of(flat), false, false, hipReadModeElementType), out);
   print("layered", out, 16);
+  hipResourceViewDesc view = {};
+  view.format = hipResViewFormatFloat1;
+  view.width = 4, view.height = 2, view.firstLayer = view.lastLayer = 1;
+  layer<<<1, 4>>>(textured(of(array), false, false, hipReadModeElementType, hipAddressModeClamp, &view), out);
+  print("layer", out, 4);
   hipMipmappedArray_t mipmapped;
   CHECK(hipMallocMipmappedArray(&mipmapped, &floats, make_hipExtent(4, 4, 0), 3, 0));
   for (int level = 0; level < 3; level++) {
@@ -164,6 +178,25 @@ int main() {
   resource.res.mipmap.mipmap = mipmapped;
   levels<<<1, 5>>>(textured(resource, true, true, hipReadModeElementType), out);
   print("levels", out, 5);
+  view = {};
+  view.firstMipmapLevel = 1, view.lastMipmapLevel = 2;
+  levels<<<1, 5>>>(textured(resource, true, true, hipReadModeElementType, hipAddressModeClamp, &view), out);
+  print("smaller", out, 5);
+
+  // Cubes.
+  hipArray_t six, twelve;
+  CHECK(hipMalloc3DArray(&six, &floats, make_hipExtent(2, 2, 6), hipArrayCubemap));
+  CHECK(hipMalloc3DArray(&twelve, &floats, make_hipExtent(2, 2, 12), hipArrayCubemap | hipArrayLayered));
+  copy.srcPtr = make_hipPitchedPtr(ramp, 8, 2, 2);
+  copy.dstArray = six;
+  copy.extent = make_hipExtent(2, 2, 6);
+  CHECK(hipMemcpy3D(&copy));
+  copy.dstArray = twelve;
+  copy.extent = make_hipExtent(2, 2, 12);
+  CHECK(hipMemcpy3D(&copy));
+  cubes<<<1, 7>>>(textured(of(six), false, true, hipReadModeElementType),
+                  textured(of(twelve), false, true, hipReadModeElementType), out);
+  print("cubes", out, 14);
 
   // Surfaces.
   hipChannelFormatDesc pixels = hipCreateChannelDesc<uchar4>();

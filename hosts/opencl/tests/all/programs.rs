@@ -21,9 +21,9 @@ fn compile(name: &str, test: &str) -> Option<Program> {
         return None;
     }
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    // Tests run concurrently, so each one, also with compiled code, has a directory of its own.
-    let engine = if std::env::var_os("WAVESIM_ENGINE").is_some() { "-compiled" } else { "" };
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("opencl-{test}{engine}"));
+    // Tests run concurrently, also in several processes, so each one has a directory of its own.
+    let own = format!("opencl-{test}-{}", std::process::id());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(own);
     let vendors = folder.join("vendors");
     std::fs::create_dir_all(&vendors).unwrap();
     // Cargo places the library next to the test executable.
@@ -45,6 +45,12 @@ fn compile(name: &str, test: &str) -> Option<Program> {
             println!("skipped: no C compiler: {e}");
             None
         }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.path.parent().map(std::fs::remove_dir_all);
     }
 }
 

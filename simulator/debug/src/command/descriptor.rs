@@ -4,7 +4,7 @@ use super::{CommandResult, Debugger};
 use crate::expr;
 use isa_spec::arith::{block_format, buffer_format};
 use std::fmt::Write;
-use wavesim_machine::exec::image::{self, Dimension};
+use wavesim_machine::exec::image::{self, Dimension, Place};
 use wavesim_machine::exec::record::{self, Layout};
 
 /// The names of descriptors in AMD's manuals, and their records.
@@ -32,8 +32,12 @@ impl Debugger<'_> {
         let words = self.scalars(parts.next().unwrap_or_default(), 8)?;
         let (image, base) = image::described(&words, self.arch()).map_err(|e| e.to_string())?;
         let evaluated = parts.map(|text| self.coordinate(text)).collect::<Result<Vec<u32>, String>>()?;
-        let (size, layers) = (image.size, image.layers);
+        let (size, layers, samples) = (image.size, image.layers, image.samples);
         let (bounds, names): (&[u32], _) = match image.dimension {
+            Dimension::D2 if samples > 1 => (&[size[0], size[1], samples], "x, y, sample"),
+            Dimension::D2Array if samples > 1 => {
+                (&[size[0], size[1], layers, samples], "x, y, layer, sample")
+            }
             Dimension::D1 => (&[size[0]], "x"),
             Dimension::D2 => (&[size[0], size[1]], "x, y"),
             Dimension::D3 => (&[size[0], size[1], size[2]], "x, y, z"),
@@ -48,15 +52,15 @@ impl Debugger<'_> {
             return Err(format!("{at} is outside of the image: {names} of {bounds:?} texels"));
         }
         let at = |k: usize| evaluated.get(k).copied().unwrap_or(0) as u64;
-        let (y, layer) = match image.dimension {
-            Dimension::D1Array => (0, at(1)),
-            _ => (at(1), at(2)),
+        let (y, layer, sample) = match image.dimension {
+            Dimension::D1Array => (0, at(1), 0),
+            Dimension::D2 if samples > 1 => (at(1), 0, at(2)),
+            _ => (at(1), at(2), at(3)),
         };
         let (block, bytes) = (image.block() as u64, image.element_bytes() as u64);
-        let level = image.levels(self.arch()).map_err(|e| e.to_string())?[0];
-        let layer_bytes = image.layer_bytes(self.arch()).map_err(|e| e.to_string())?;
-        let address =
-            base + level.offset + layer * layer_bytes + y / block * level.row_bytes + at(0) / block * bytes;
+        let layout = image.layout(self.arch()).map_err(|e| e.to_string())?;
+        let place = Place { level: 0, x: at(0) as u32, y: y as u32, z: layer as u32, sample: sample as u32 };
+        let address = base + layout.offset(place);
         let mut element = [0; 16];
         expr::Space::Global.read(&self.timeline, self.focus, address, &mut element[..bytes as usize])?;
         let stored = u128::from_le_bytes(element);

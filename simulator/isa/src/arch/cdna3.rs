@@ -54,6 +54,7 @@ pub const FACTS: Facts = Facts {
     half_writes: HalfWrites { load: HalfWrite::Register, result: HalfWrite::Register },
     coherence: Coherence::ScBits,
     image_row_bytes: None,
+    image_tiling: None,
     release_writes_back: true,
     dealloc_message: None,
     dual_issue: DualRules { moves_share_banks: false, same_register: false },

@@ -41,5 +41,6 @@ pub const FACTS: Facts = Facts {
         ..rdna4::FACTS.descriptor
     },
     image_row_bytes: None,
+    image_tiling: None,
     ..rdna4::FACTS
 };

@@ -65,6 +65,8 @@ pub struct Facts {
     /// Rows of linear images begin at multiples of this number of bytes (AMD's address library); `None` without image
     /// instructions.
     pub image_row_bytes: Option<u32>,
+    /// The table of tiled layouts of images ([`isa_spec::arith::tiling`]), that of the default processor.
+    pub image_tiling: Option<u32>,
     /// Stores of a workgroup reach other workgroups only after one of its waves has written back the L2 cache
     /// (`buffer_wbl2 sc1`), since a device has several. The write-back covers the stores of all waves of the
     /// workgroup that happened before it, complete or not: their cache keeps the order of their operations
@@ -308,6 +310,7 @@ impl Counter {
             | Control::BarrierState
             | Control::GetReg
             | Control::SetReg
+            | Control::UnknownLayout
             | Control::GwsUnsupported => return None,
         })
     }

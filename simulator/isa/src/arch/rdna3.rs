@@ -57,6 +57,7 @@ pub const FACTS: Facts = Facts {
     half_writes: HalfWrites { load: HalfWrite::Half, result: HalfWrite::Merge },
     coherence: Coherence::Glc,
     image_row_bytes: Some(256),
+    image_tiling: Some(0),
     release_writes_back: false,
     dealloc_message: Some(3),
     dual_issue: DualRules { moves_share_banks: false, same_register: false },

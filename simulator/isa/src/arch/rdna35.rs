@@ -19,5 +19,6 @@ pub const FACTS: Facts = Facts {
         ..rdna3::FACTS.hazards
     },
     records: Some(SharedRecords { of: Arch::Rdna3, only_common: false }),
+    image_tiling: Some(1),
     ..rdna3::FACTS
 };

@@ -37,6 +37,7 @@ pub const FACTS: Facts = Facts {
     },
     coherence: Coherence::Scope,
     image_row_bytes: Some(128),
+    image_tiling: Some(2),
     dual_issue: DualRules { moves_share_banks: true, ..rdna3::FACTS.dual_issue },
     hazards: HazardRules {
         valu: ValuHazards { permutation_after_exec: true, ..ValuHazards::NONE },

@@ -10,7 +10,9 @@ use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 use std::sync::LazyLock;
 use wavesim_engine::observe::Step;
+use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{Effects, File};
+use wavesim_machine::exec::image::{self, LayoutError};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::record::{self, Layout};
 use wavesim_machine::state::wave::M0;
@@ -66,6 +68,7 @@ struct Fields<'a> {
     /// Whether the instruction loads from global memory to LDS.
     loads: bool,
     cluster: Option<&'a ClusterPlace>,
+    arch: Arch,
 }
 
 impl Fields<'_> {
@@ -83,6 +86,18 @@ impl Fields<'_> {
 
     fn is(&self, name: &str) -> bool {
         self.get(name) != 0
+    }
+
+    /// Returns why a tiled image has no layout.
+    fn wrong_layout(&self) -> Option<String> {
+        let (_, words) = self.values.first().filter(|_| self.is("sw_mode"))?;
+        let (image, _) = image::described(words, self.arch).ok()?;
+        match image.layout(self.arch) {
+            Err(wrong @ (LayoutError::Mode { .. } | LayoutError::Tail(_) | LayoutError::Samples)) => {
+                Some(wrong.to_string())
+            }
+            _ => None,
+        }
     }
 
     /// The bytes of an element of the tensor.
@@ -191,14 +206,16 @@ static IMAGE: &[Rule] = &[
         0 if d.is_zero() => Some("the descriptor is zero, so that loads return 0".to_string()),
         1..=7 => Some("it is reserved".to_string()),
         0 => Some("it is that of a buffer".to_string()),
-        14.. => Some("multisampled images are not simulated".to_string()),
+        14.. if !d.is("sw_mode") => {
+            Some("an image with several samples is not linear (sw_mode 0)".to_string())
+        }
         _ => None,
     }),
     rule("format", |d| {
         let known = format_bytes(d.get("format") as u32) != 0;
         (!known && !d.is_zero()).then(|| "no texel has this format".to_string())
     }),
-    rule("sw_mode", |d| d.is("sw_mode").then(|| "only the linear layout (0) is simulated".to_string())),
+    rule("sw_mode", |d| d.wrong_layout()),
     rule("compression_enable", |d| {
         d.is("compression_enable").then(|| "compressed images are not simulated".to_string())
     }),
@@ -249,6 +266,7 @@ pub(super) fn check(step: &Step<'_>, effects: &Effects, descriptors: &Descriptor
         values: descriptors.iter().map(|(role, record)| (*record, words(*role, step.wave))).collect(),
         loads: !effects.memory.iter().any(|access| access.write && access.space == Space::Global),
         cluster: step.group.cluster(),
+        arch: step.program.arch,
     };
     let tensor = descriptors.len() > 1;
     // A count of 0 disables the instruction.
@@ -276,7 +294,6 @@ pub(super) fn check(step: &Step<'_>, effects: &Effects, descriptors: &Descriptor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wavesim_isa::arch::Arch;
 
     #[test]
     fn every_field_is_one_of_a_record() {
