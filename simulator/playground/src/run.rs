@@ -11,7 +11,9 @@ use wavesim_array::Array;
 use wavesim_engine::observe::{Observer, Observers};
 use wavesim_engine::sched::dispatch;
 use wavesim_inspect::check::{Check, Checker, GUARD_BYTES};
+use wavesim_isa::image::components;
 use wavesim_loader::prepared::Prepared;
+use wavesim_loader::surface::Surface;
 use wavesim_machine::fault::Fault;
 use wavesim_trace::prints::Prints;
 use wavesim_trace::profile::Profile;
@@ -73,7 +75,7 @@ pub fn run(
     let outputs = prepared.outputs().map_err(|e| e.to_string())?;
     Ok(json!({
         "launch": launch(&prepared),
-        "outputs": outputs.iter().map(|(name, array)| output(name, array)).collect::<Vec<_>>(),
+        "outputs": outputs.iter().map(|(name, array)| shown(&prepared, name, array)).collect::<Vec<_>>(),
         "fault": fault.as_deref().map(fault_json),
         "instructions": counts.map(|c| c.instructions),
         "waves": counts.map(|c| c.waves),
@@ -114,6 +116,21 @@ pub fn check(
         "instructions": counts.instructions,
         "waves": counts.waves,
     }))
+}
+
+/// Returns an output, which is a picture if it is an image.
+fn shown(prepared: &Prepared, name: &str, array: &Array) -> Value {
+    let mut value = output(name, array);
+    let surface = prepared.buffers.iter().find(|buffer| buffer.name == name).and_then(|b| b.surface.as_ref());
+    if let Some(Surface { image, .. }) = surface
+        && image.levels == 1
+        && image.samples == 1
+    {
+        let parts = components(image.format);
+        let separate = parts > 1 && array.shape.last() == Some(&(parts as u64));
+        value["channels"] = json!(if separate { parts } else { 1 });
+    }
+    value
 }
 
 /// Returns an array with its type, shape and elements.

@@ -13,8 +13,15 @@ const CELLS = 2048;
 /** The last view of an output, by name. */
 const chosen = new Map<string, Mode>();
 
+/** The values that are white, of components of pixels. */
+const WHITE: Record<string, number> = { u8: 255, u16: 65535, i8: 127, i16: 32767 };
+
 function dimensions(output: Output, count: number): [width: number, height: number] {
-  const { shape } = output;
+  const { shape, channels = 1 } = output;
+  if (channels > 1) {
+    const width = shape[shape.length - 2];
+    return [width, Math.ceil(count / Math.max(1, width * channels))];
+  }
   if (shape.length >= 2) {
     const width = shape[shape.length - 1];
     return [width, Math.ceil(count / Math.max(1, width))];
@@ -24,6 +31,7 @@ function dimensions(output: Output, count: number): [width: number, height: numb
 }
 
 function natural(output: Output, count: number): Mode {
+  if (output.channels !== undefined) return "picture";
   const [width, height] = dimensions(output, count);
   return output.shape.length >= 2 && width >= 24 && height >= 12 ? "picture" : "table";
 }
@@ -128,6 +136,7 @@ function table(output: Output, data: Uint8Array, values: Float64Array, most = CE
 }
 
 function picture(output: Output, values: Float64Array): HTMLElement {
+  const { channels = 1 } = output;
   const [natural] = dimensions(output, values.length);
   const caption = h("p", { class: "dim", "aria-live": "off" });
   const canvas = h("canvas", { class: "picture", role: "img", "aria-label": `${output.name} as a picture` });
@@ -135,17 +144,21 @@ function picture(output: Output, values: Float64Array): HTMLElement {
   const [low, high] = range(values);
   // If most elements are small, a linear scale would show only two colours.
   const sorted = Float64Array.from(values).sort();
-  let palette = low >= 0 && high > 16 * Math.max(sorted[values.length >> 1], 1) ? "log" : "scale";
+  const white = WHITE[output.dtype] ?? (/^(b?f)/.test(output.dtype) ? 1 : Math.max(high, 1));
+  let palette = channels > 1 ? "pixels" : low >= 0 && high > 16 * Math.max(sorted[values.length >> 1], 1) ? "log" : "scale";
   const draw = () => {
-    const height = Math.max(1, Math.ceil(values.length / width));
+    const height = Math.max(1, Math.ceil(values.length / channels / width));
     canvas.width = width;
     canvas.height = height;
     const context = canvas.getContext("2d");
     if (!context) return;
     const image = context.createImageData(width, height);
-    values.forEach((v, i) => {
+    for (let i = 0; i * channels < values.length; i++) {
+      const v = values[i * channels];
       let rgb: number[];
-      if (palette === "rgba") rgb = [v & 255, (v >>> 8) & 255, (v >>> 16) & 255];
+      if (palette === "pixels")
+        rgb = [0, 1, 2].map((k) => (k < channels ? Math.round((255 * values[i * channels + k]) / white) : 0));
+      else if (palette === "rgba") rgb = [v & 255, (v >>> 8) & 255, (v >>> 16) & 255];
       else {
         const t = high > low ? (v - low) / (high - low) : 0;
         rgb =
@@ -154,7 +167,7 @@ function picture(output: Output, values: Float64Array): HTMLElement {
             : colour(palette === "log" ? Math.log1p(255 * t) / Math.log(256) : t);
       }
       image.data.set([...rgb, 255], 4 * i);
-    });
+    }
     context.putImageData(image, 0, 0);
     // Small pictures are enlarged by integral factors, so that elements remain square.
     const scale = Math.max(1, Math.floor(600 / Math.max(width, height)));
@@ -165,8 +178,9 @@ function picture(output: Output, values: Float64Array): HTMLElement {
     const box = canvas.getBoundingClientRect();
     const x = Math.floor(((e.clientX - box.left) / box.width) * canvas.width);
     const y = Math.floor(((e.clientY - box.top) / box.height) * canvas.height);
-    const v = values[y * width + x];
-    if (v !== undefined) caption.textContent = `[${y}, ${x}] = ${format(output.dtype, v)}`;
+    const at = (y * width + x) * channels;
+    const pixel = Array.from(values.subarray(at, at + channels), (v) => format(output.dtype, v));
+    if (pixel.length > 0) caption.textContent = `[${y}, ${x}] = ${pixel.join(", ")}`;
   });
   const colours = select(
     "Colours",
@@ -175,6 +189,7 @@ function picture(output: Output, values: Float64Array): HTMLElement {
       ["log", "Log scale"],
       ["grey", "Grey"],
       ["rgba", "RGB bytes"],
+      ...(channels > 1 ? [["pixels", "Pixels"] as [string, string]] : []),
     ],
     palette,
     (value) => {

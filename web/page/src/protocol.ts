@@ -109,6 +109,8 @@ export interface Output {
   bytes: number;
   data: string;
   address?: number;
+  /** Components of a texel, of images. */
+  channels?: number;
 }
 
 /** A byte range of an array. */

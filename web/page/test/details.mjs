@@ -110,6 +110,18 @@ export const details = {
     await output.locator("h3 select").selectOption("table");
   },
 
+  async "an image is a picture of its pixels"({ page }) {
+    const values = Array.from({ length: 3 * 2 }, (_, i) => [40 * i, 255 - i, 7, 255]).flat();
+    const text = `---\nout_y: image2d<rgba8unorm>[3, 2] = ${values.join(", ")}\nlocal = 4\n---\n  s_endpgm\n`;
+    await write(page, text);
+    await test(page, "run").click();
+    const canvas = page.locator('[data-output="out_y"] canvas');
+    await canvas.waitFor();
+    assert.deepEqual(await canvas.evaluate((c) => [c.width, c.height]), [3, 2]);
+    const pixels = await canvas.evaluate((c) => Array.from(c.getContext("2d").getImageData(0, 0, 3, 2).data));
+    assert.deepEqual(pixels, values);
+  },
+
   async "integers of 64 bits have all their digits"({ page }) {
     const body = [
       "  s_load_b64 s[4:5], s[3:4], 0",

@@ -69,6 +69,18 @@ fn a_run_returns_outputs_and_counts() {
     assert!(result["fault"].is_null());
 }
 
+/// Images are shown as pictures: a texel has components, or is one number.
+#[test]
+fn images_have_channels() {
+    for (format, channels) in [("rgba8unorm", 4), ("rg16float", 2), ("r32float", 1), ("rgb10a2unorm", 1)] {
+        let text =
+            format!("---\nout_y: image2d<{format}>[3, 2]\nout_z: u8[2, 3, 4]\nlocal = 4\n---\n  s_endpgm\n");
+        let result = run(&json!({"name": "kernel.rdna", "text": text})).unwrap();
+        let (image, array) = (&result["outputs"][0], &result["outputs"][1]);
+        assert_eq!((&image["channels"], &array["channels"]), (&json!(channels), &Value::Null), "{format}");
+    }
+}
+
 #[test]
 fn statistics_count_lines_and_prints_are_shown() {
     let text = ADD_ONE.replace("  v_add", "  print v2:u32\n  v_add");
