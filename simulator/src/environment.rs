@@ -1,7 +1,7 @@
 //! The environment variables of the hosts, and warnings about names that are none of them.
 
 /// The name and the description of each variable, for documentation and help output.
-pub const VARIABLES: [(&str, &str); 23] = [
+pub const VARIABLES: [(&str, &str); 24] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_DEVICES",
@@ -31,6 +31,10 @@ pub const VARIABLES: [(&str, &str); 23] = [
     (
         "WAVESIM_TIMING",
         "a device (mi300a, rx7900xtx, …) or a file of costs (.toml), and changed constants (mi300a,chip.clock=1900): events and timers of HIP and OpenCL report predicted times of this device instead of the simulation's; a line on standard error says so",
+    ),
+    (
+        "WAVESIM_TIMING_ONLY",
+        "1: launches run only the workgroups that WAVESIM_TIMING needs; their results are wrong, and so are times that depend on them",
     ),
     (
         "WAVESIM_PROFILE",

@@ -155,6 +155,8 @@ impl Settings {
             settings.target.get_or_insert_with(|| device.processor().to_string());
             settings.timing.device = Some(value.trim().to_string());
         }
+        settings.timing.only =
+            one_of("WAVESIM_TIMING_ONLY", &given, &[("0", false), ("1", true)])?.unwrap_or(false);
         settings.trace = given("WAVESIM_TRACE").map(PathBuf::from);
         settings.coverage = given("WAVESIM_COVERAGE").map(PathBuf::from);
         settings.fidelity =

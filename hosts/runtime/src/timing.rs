@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use wavesim::fault::Fault;
 use wavesim::loader::prepared::Prepared;
-use wavesim::sched::dispatch::{Dispatch, RunStats};
+use wavesim::sched::dispatch::{self, Dispatch, RunStats};
 use wavesim_cost::data::{self, CostError, DeviceCost};
-use wavesim_cost::model::{Effort, History, Region, copy_microseconds};
+use wavesim_cost::model::{Effort, History, Region, copy_microseconds, launch_microseconds};
 use wavesim_cost::profile::{self, Costs};
 use wavesim_cost::report;
 use wavesim_cost::what_if::Changes;
@@ -20,6 +20,8 @@ pub struct TimingSettings {
     pub device: Option<String>,
     /// Directory of the reports of launches.
     pub profile: Option<PathBuf>,
+    /// Only workgroups that a prediction needs run: results are wrong.
+    pub only: bool,
 }
 
 impl TimingSettings {
@@ -55,6 +57,29 @@ struct State {
     history: History,
     /// Launches by kernel.
     launches: BTreeMap<String, u64>,
+    /// By kernel and numbers of workgroups.
+    series: BTreeMap<(String, [u32; 3]), Series>,
+}
+
+/// The launches of a kernel with one number of workgroups.
+#[derive(Default)]
+struct Series {
+    launches: u64,
+    /// Microseconds of the last one that the model has run, without the launch itself.
+    last: f64,
+}
+
+impl Series {
+    /// After these, the model runs one of [`Series::EVERY`]; the others take as long as the one before.
+    const ALL: u64 = 512;
+    const EVERY: u64 = 16;
+
+    /// Counts a launch; returns whether the model runs it.
+    fn count(&mut self) -> bool {
+        let number = self.launches;
+        self.launches += 1;
+        number < Series::ALL || number.is_multiple_of(Series::EVERY)
+    }
 }
 
 impl Timing {
@@ -91,6 +116,11 @@ impl Timing {
                     "times are predicted for {}, not measured; {}",
                     device.title, device.calibration
                 ));
+                if settings.only {
+                    message::report(
+                        "WAVESIM_TIMING_ONLY: only the workgroups that predictions need run; results are wrong",
+                    );
+                }
             });
         }
         Ok(Some(Timing { settings: settings.clone(), costs, state: Mutex::default() }))
@@ -116,14 +146,28 @@ impl Timing {
             Some(_) => Effort::REPORT,
             None => Effort::TIME.after(*launches),
         };
+        let effort = Effort { only: self.settings.only, ..effort };
         *launches += 1;
-        let launch = (&mut state.history, clock::take_waited());
+        let first = clock::take_waited();
+        let series = state.series.entry((kernel.to_string(), dispatch.shape.grid)).or_default();
+        if !series.count() && self.settings.profile.is_none() {
+            clock::advance(launch_microseconds(&self.costs.device, first) + series.last);
+            return Ok(match self.settings.only {
+                true => (RunStats::default(), None),
+                false => match dispatch::run(dispatch, &prepared.memory) {
+                    Ok(stats) => (stats, None),
+                    Err(fault) => (RunStats::default(), Some(fault)),
+                },
+            });
+        }
+        let launch = (&mut state.history, first);
         let run = profile::run(dispatch, &prepared.memory, regions, &self.costs, &effort, launch);
         let (stats, result) = run.map_err(|e| Error::Timing(e.to_string()))?;
         let profile = match result {
             Ok(profile) => profile,
             Err(fault) => return Ok((stats, Some(fault))),
         };
+        series.last = profile.prediction.microseconds - profile.prediction.launch;
         clock::advance(profile.prediction.microseconds);
         if let Some(folder) = &self.settings.profile {
             std::fs::create_dir_all(folder)
@@ -147,5 +191,17 @@ impl Timing {
             let first = clock::take_waited();
             clock::advance(copy_microseconds(&self.costs.device, bytes, device, first));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_series_of_launches_are_sampled() {
+        let mut series = Series::default();
+        let modelled = (0..2 * Series::ALL).filter(|_| series.count()).count() as u64;
+        assert_eq!(modelled, Series::ALL + Series::ALL / Series::EVERY);
     }
 }

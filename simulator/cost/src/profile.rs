@@ -1,11 +1,13 @@
 //! A profile: a functional run of a launch, of which some workgroups are recorded, and the prediction from them.
 
 use crate::data::{ArchCost, CostError, DeviceCost, UnitKind};
+use crate::lint::{self, Remark};
 use crate::model::{self, Counts, Effort, History, LaunchPlan, Prediction, Region, Stall, TICKS};
 use crate::record::Recorder;
 use crate::roofline;
 use crate::what_if::Changes;
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats};
+use wavesim_isa::arch::Arch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::fault::Fault;
@@ -41,6 +43,24 @@ impl Costs {
         changes.apply(&mut costs.arch, &mut costs.device)?;
         Ok(costs)
     }
+
+    /// Checks that a program with waves of `wave_size` lanes has costs here: the device runs it, or is another one that
+    /// `--what-if` names and has such waves.
+    ///
+    /// # Errors
+    /// [`CostError::OtherArch`].
+    pub fn check(&self, program: &Program, wave_size: u32) -> Result<(), CostError> {
+        let arch = self.device.arch();
+        let waves = arch.facts().wave_sizes.contains(&wave_size);
+        if arch == program.arch || self.changes.device.is_some() && waves {
+            return Ok(());
+        }
+        Err(CostError::OtherArch {
+            device: self.device.device.clone(),
+            has: arch.name().to_string(),
+            needs: program.arch.name(),
+        })
+    }
 }
 
 /// What limits a launch.
@@ -61,6 +81,8 @@ pub struct Row {
     pub counts: Counts,
     /// The name of its class.
     pub class: String,
+    /// Remarks about it, as of `wavesim lint`; none if only times are wanted.
+    pub remarks: Vec<Remark>,
 }
 
 /// A launch with its prediction.
@@ -79,6 +101,8 @@ pub struct Profile {
     pub rows: Vec<Row>,
     /// Lanes of a wave.
     pub lanes_of_wave: u32,
+    /// The architecture of the code.
+    pub code: Arch,
 }
 
 /// Runs a launch, recording what the model needs. Returns the profile, or what ended the run.
@@ -101,7 +125,8 @@ pub fn run(
         shape.lds_bytes = lds;
     }
     let program = dispatch.program;
-    let plan = model::plan(program, &shape, &costs.arch, &costs.device, effort)?;
+    costs.check(program, shape.wave_size)?;
+    let plan = model::plan(program, &shape, &costs.arch, &costs.device, effort);
     let mut recorder =
         Recorder::new(&plan.record, shape.grid, shape.wave_size, shape.scratch_bytes, &costs.arch);
     let (stats, result) = dispatch::run_observed(dispatch, memory, &mut recorder);
@@ -119,7 +144,14 @@ pub fn run(
         (regions, history),
         (effort, first),
     );
-    let rows = rows(program, &shape, &prediction, &costs.arch);
+    let remarks = match effort.timeline {
+        0 => Vec::new(),
+        _ => {
+            let entry = program.inst_at(shape.entry_pc).unwrap_or(0);
+            lint::of_instructions(program, shape.wave_size, &costs.arch, entry)
+        }
+    };
+    let rows = rows(program, &shape, &prediction, &costs.arch, &remarks);
     let roofline = roofline::position(program, &prediction, costs);
     let bound = bound(&prediction, &plan);
     let profile = Profile {
@@ -130,6 +162,7 @@ pub fn run(
         roofline,
         rows,
         lanes_of_wave: shape.wave_size,
+        code: program.arch,
     };
     Ok((stats, Ok(profile)))
 }
@@ -139,13 +172,20 @@ pub fn regions(prepared: &Prepared) -> Vec<Region> {
     prepared.memory.regions().iter().map(|r| Region { base: r.base, len: r.len }).collect()
 }
 
-fn rows(program: &Program, shape: &dispatch::Shape, prediction: &Prediction, arch: &ArchCost) -> Vec<Row> {
+fn rows(
+    program: &Program,
+    shape: &dispatch::Shape,
+    prediction: &Prediction,
+    arch: &ArchCost,
+    remarks: &[Remark],
+) -> Vec<Row> {
     let (_, costs) = crate::class::table(program, shape.wave_size, arch);
     let executed = prediction.counts.iter().enumerate().filter(|(_, c)| c.executed > 0);
     let row = |(index, counts): (usize, &Counts)| Row {
         index,
         counts: *counts,
         class: arch.classes[costs[index].class].name.clone(),
+        remarks: remarks.iter().filter(|remark| remark.index == Some(index)).cloned().collect(),
     };
     executed.map(row).collect()
 }

@@ -2,7 +2,7 @@
 //! memory accesses, and the passes of their LDS accesses.
 
 use crate::data::ArchCost;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_machine::exec::watch::{Access, Place};
@@ -81,6 +81,8 @@ pub struct Plan {
     pub groups: Vec<u64>,
     /// Instructions of a workgroup that are recorded.
     pub each: u64,
+    /// Only these workgroups run.
+    pub only: bool,
 }
 
 /// The observer.
@@ -92,9 +94,10 @@ pub struct Recorder {
     wave_size: u64,
     scratch_bytes: u64,
     /// The position of a workgroup in `groups`.
-    positions: HashMap<u64, usize>,
+    positions: BTreeMap<u64, usize>,
     groups: Vec<Group>,
     current: usize,
+    only: bool,
     /// Instructions of workgroups that are not recorded.
     others: u64,
     exec: u64,
@@ -168,15 +171,21 @@ impl Recorder {
             positions,
             groups: plan.groups.iter().map(group).collect(),
             current: usize::MAX,
+            only: plan.only,
             others: 0,
             exec: 0,
             scratchpad: Vec::new(),
         }
     }
 
-    /// Returns what has been recorded, and the number of instructions of all workgroups.
+    /// Returns what has been recorded, and the number of instructions of all workgroups: an estimate if only the recorded
+    /// ones have run.
     pub fn finish(self) -> (Vec<Group>, u64) {
         let recorded: u64 = self.groups.iter().map(|g| g.executed).sum();
+        if self.only {
+            let all = self.grid.iter().product::<u64>() as f64 / self.groups.len().max(1) as f64;
+            return (self.groups, (recorded as f64 * all).round() as u64);
+        }
         (self.groups, recorded + self.others)
     }
 
@@ -235,6 +244,14 @@ impl Observer for Recorder {
     fn observed_instructions(&mut self, workgroup: [u32; 3]) -> u64 {
         let group = self.position(workgroup).map(|at| &self.groups[at]);
         group.map_or(0, |group| self.each.saturating_sub(group.recorded()))
+    }
+
+    fn next_workgroup(&mut self, number: u64) -> u64 {
+        if self.only {
+            self.positions.range(number..).next().map_or(u64::MAX, |(next, _)| *next)
+        } else {
+            number
+        }
     }
 
     fn ran_unobserved(&mut self, workgroup: [u32; 3], executed: u64, _ended: bool) {

@@ -83,6 +83,12 @@ pub trait Observer {
         u64::MAX
     }
 
+    /// Returns the number, x fastest, of the first workgroup that runs, from a given one on: those before it do not run
+    /// at all. Asked before each start of a workgroup, but not of clusters.
+    fn next_workgroup(&mut self, number: u64) -> u64 {
+        number
+    }
+
     /// Receives the number of instructions that a workgroup has executed unobserved, and whether it has ended.
     fn ran_unobserved(&mut self, _workgroup: [u32; 3], _executed: u64, _ended: bool) {}
 
@@ -162,6 +168,10 @@ impl Observer for Observers<'_> {
     fn observed_instructions(&mut self, workgroup: [u32; 3]) -> u64 {
         let all = self.0.iter_mut().map(|o| o.observed_instructions(workgroup));
         all.max().unwrap_or(u64::MAX)
+    }
+
+    fn next_workgroup(&mut self, number: u64) -> u64 {
+        self.0.iter_mut().map(|o| o.next_workgroup(number)).min().unwrap_or(number)
     }
 
     fn ran_unobserved(&mut self, workgroup: [u32; 3], executed: u64, ended: bool) {

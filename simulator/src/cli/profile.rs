@@ -65,6 +65,9 @@ pub fn run(args: &ProfileArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let costs = Costs::of(&device)?;
     // Before the run, so that a wrong key prints no prediction.
     let changed = args.what_if.as_ref().map(|changes| changed_costs(changes, &costs)).transpose()?;
+    if let Some(changed) = &changed {
+        changed.check(&prepared.program, prepared.shape.wave_size)?;
+    }
     let profile = match profiled(args, &prepared, &costs)? {
         Ok(profile) => profile,
         Err(code) => return Ok(code),

@@ -81,7 +81,21 @@ struct Code<'a> {
     blocks: Vec<(usize, usize)>,
 }
 
-impl Code<'_> {
+impl<'a> Code<'a> {
+    fn of(program: &'a Program, effects: Vec<Effects>, costs: Vec<InstCost>, entry: usize) -> Code<'a> {
+        let waits = crate::waits::table(program, &effects);
+        Code { program, effects, costs, waits, blocks: blocks(program, entry) }
+    }
+
+    /// Appends the remarks about instructions.
+    fn check(&self, out: &mut Vec<Remark>) {
+        for block in &self.blocks {
+            pairs::check(self, *block, out);
+            delays::check(self, *block, out);
+            waits::check(self, *block, out);
+        }
+    }
+
     /// Returns the registers that an instruction reads, or writes, as dense indices.
     fn registers(&self, index: usize, write: bool) -> Vec<u16> {
         class::registers(&self.effects[index], write)
@@ -150,22 +164,30 @@ pub fn lint<'a>(prepared: &'a Prepared, input: &str) -> Result<Lint<'a>, CostErr
     let program = &prepared.program;
     let cost = crate::data::arch(program.arch)?;
     let (effects, costs) = class::table(program, prepared.shape.wave_size, cost);
-    let waits = crate::waits::table(program, &effects);
     let entry = program.inst_at(prepared.shape.entry_pc).unwrap_or(0);
     let resources = Resources::of(&prepared.shape, used_registers(program, &effects, entry));
-    let blocks = blocks(program, entry);
-    let code = Code { program, effects, costs, waits, blocks };
+    let code = Code::of(program, effects, costs, entry);
     let occupancy = crate::occupancy::occupancy(cost, &resources);
     let mut remarks = Vec::new();
     resources::check(&code, cost, &resources, &occupancy, prepared.shape.scratch_bytes, &mut remarks);
     no_class(&code, cost, &mut remarks);
-    for block in &code.blocks {
-        pairs::check(&code, *block, &mut remarks);
-        delays::check(&code, *block, &mut remarks);
-        waits::check(&code, *block, &mut remarks);
-    }
+    code.check(&mut remarks);
     remarks.sort_by_key(|r| r.index);
     Ok(Lint { program, input: input.to_string(), occupancy, remarks })
+}
+
+/// Returns the remarks about the instructions of a program that starts at an instruction, in code order.
+pub(crate) fn of_instructions(
+    program: &Program,
+    wave_size: u32,
+    cost: &ArchCost,
+    entry: usize,
+) -> Vec<Remark> {
+    let (effects, costs) = class::table(program, wave_size, cost);
+    let mut remarks = Vec::new();
+    Code::of(program, effects, costs, entry).check(&mut remarks);
+    remarks.sort_by_key(|r| r.index);
+    remarks
 }
 
 fn no_class(code: &Code<'_>, cost: &ArchCost, out: &mut Vec<Remark>) {
@@ -239,7 +261,7 @@ impl Lint<'_> {
 }
 
 /// Returns the message with its help.
-fn text_of(remark: &Remark) -> String {
+pub(crate) fn text_of(remark: &Remark) -> String {
     match &remark.help {
         Some(help) => format!("{}; {help}", remark.message),
         None => remark.message.clone(),

@@ -28,6 +28,8 @@ pub struct Footprint {
     pub bytes: f64,
     /// The share of lines that a simulated processor uses first and that another processor of its die has loaded.
     pub loaded_by_others: f64,
+    /// As `loaded_by_others`, for the pages of each level of translation.
+    pub pages: Vec<Pages>,
     /// The part of [`Footprint::bytes`] that a die uses.
     pub part_of_die: f64,
     /// The share of lines that a die uses first and no other die has loaded.
@@ -35,6 +37,17 @@ pub struct Footprint {
     regions: Vec<Region>,
     /// By region: bytes used since its last use, infinite if it never was.
     since: Vec<f64>,
+}
+
+/// The pages of a level of translation.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pages {
+    /// The share of pages that the sample uses first and that another processor of its die has used just before.
+    pub used_by_others: f64,
+    /// How the pages that are in use at a time grow with the processors: 0 if all use the same, 1 if none share any.
+    pub growth: f64,
+    /// Bytes of the pages that a die uses.
+    pub of_die: f64,
 }
 
 /// The scale of the sample.
@@ -48,13 +61,42 @@ pub struct Scale {
     pub dies: f64,
     /// Instructions for each recorded one.
     pub instructions: f64,
+    /// The distance of the numbers of workgroups that follow each other on a die.
+    pub stride: u64,
+}
+
+/// Returns how the blocks of `lines` lines that workgroups use grow with the number of workgroups that run at a time,
+/// which follow each other: 0 if all use the same, 1 if none share any.
+fn local_growth(groups: &[Group], lines: u64, stride: u64) -> f64 {
+    let blocks = |group: &Group| {
+        let all = group.waves.iter().flat_map(|w| &w.lines).map(|line| line.number() / lines);
+        let mut blocks: Vec<u64> = all.collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks
+    };
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for run in groups.chunk_by(|a, b| b.number == a.number + stride).filter(|run| run.len() > 1) {
+        let mut own = 0;
+        let mut union: HashSet<u64> = HashSet::new();
+        for group in run {
+            let blocks = blocks(group);
+            own += blocks.len();
+            union.extend(blocks);
+        }
+        let count = run.len() as f64;
+        let average = own.max(1) as f64 / count;
+        sum += (union.len().max(1) as f64 / average).ln() / count.ln() * count;
+        weight += count;
+    }
+    if weight == 0.0 { 1.0 } else { (sum / weight).clamp(0.0, 1.0) }
 }
 
 impl Footprint {
     /// Estimates the footprint of a launch.
     pub fn of(
         groups: &[Group],
-        line_bytes: u64,
+        (line_bytes, page_bytes): (u64, &[u64]),
         regions: &[Region],
         history: &History,
         scale: &Scale,
@@ -69,7 +111,7 @@ impl Footprint {
         }
         let total = lines.len().max(1);
         // The lines grow with a power of the number of workgroups: 0 if all use the same, 1 if none share any.
-        let growth = match groups.len() {
+        let growth_of_all = match groups.len() {
             0 | 1 => 1.0,
             n => {
                 let part = n.div_ceil(2) as f64 / n as f64;
@@ -86,18 +128,27 @@ impl Footprint {
         }
         let reachable: f64 =
             regions.iter().zip(&used).filter(|(_, used)| **used).map(|(r, _)| r.len as f64).sum();
-        let die = total as f64 * scale.instructions * scale.of_die.powf(growth);
-        let device = total as f64 * scale.instructions * (scale.of_die * scale.dies).powf(growth);
+        let die = total as f64 * scale.instructions * scale.of_die.powf(growth_of_all);
+        let device = total as f64 * scale.instructions * (scale.of_die * scale.dies).powf(growth_of_all);
         let limit = if reachable > 0.0 { reachable / line_bytes as f64 } else { f64::INFINITY };
         let (die, device) = (die.min(limit), device.min(limit));
         let since = |region: &Region| {
             history.last.get(&region.base).map_or(f64::INFINITY, |at| (history.used - at) as f64)
         };
         let bytes = device * line_bytes as f64;
+        let others = |growth: f64| 1.0 - scale.resident.max(1.0).powf(growth - 1.0);
+        let page = |page: &u64| {
+            let growth = local_growth(groups, (page / line_bytes).max(1), scale.stride);
+            let count = lines.iter().map(|line| line * line_bytes / page).collect::<HashSet<u64>>().len();
+            let of_die = count as f64 * *page as f64 * scale.instructions * scale.of_die.powf(growth_of_all);
+            let of_die = if reachable > 0.0 { of_die.min(reachable) } else { of_die };
+            Pages { used_by_others: others(growth), growth, of_die }
+        };
         Footprint {
             bytes,
+            pages: page_bytes.iter().map(page).collect(),
             part_of_die: (die / device.max(1.0)).clamp(0.0, 1.0),
-            loaded_by_others: 1.0 - scale.resident.max(1.0).powf(growth - 1.0),
+            loaded_by_others: others(local_growth(groups, 1, scale.stride)),
             first_of_device: (device / (die * scale.dies).max(1.0)).clamp(0.0, 1.0),
             // The launch itself replaces lines before it reaches those of the last one.
             since: regions.iter().map(|r| since(r).max(bytes)).collect(),

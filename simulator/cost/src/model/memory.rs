@@ -25,8 +25,11 @@ struct Translation {
     page_lines: u64,
     miss: u64,
     interval: u64,
+    reach: f64,
     tags: Vec<Tags>,
     queues: Vec<Queue>,
+    /// Pages that the sample has used.
+    seen: HashSet<u64>,
     misses: u64,
     of_processor: bool,
 }
@@ -99,9 +102,9 @@ pub struct Share {
 }
 
 impl Level {
-    fn new(cache: &Cache, share: &Share, processors: usize) -> Level {
+    fn new(cache: &Cache, share: &Share, tagged: bool) -> Level {
         let of_processor = cache.scope == Scope::Processor;
-        let count = if of_processor { processors } else { 1 };
+        let count = if of_processor { share.processors } else { 1 };
         let part = match cache.scope {
             Scope::Processor => 1.0,
             Scope::Die => share.of_die,
@@ -112,7 +115,7 @@ impl Level {
             latency: ticks(cache.latency.value()),
             bytes_per_tick: cache.bytes_per_clock.value().max(1e-6) * part / super::cache::TICKS as f64,
             capacity: cache.bytes.value(),
-            tags: vec![Tags::new(lines, cache.ways.count()); count],
+            tags: if tagged { vec![Tags::new(lines, cache.ways.count()); count] } else { Vec::new() },
             queues: vec![Queue::default(); count],
             hits: 0,
             misses: 0,
@@ -129,7 +132,7 @@ impl MemorySystem {
     /// Creates the memory system of `share.processors` processors.
     pub fn new(arch: &ArchCost, device: &DeviceCost, share: &Share, footprint: Footprint) -> MemorySystem {
         let of = |path| device.caches.iter().filter(move |cache| cache.path == path);
-        let level = |cache: &Cache| Level::new(cache, share, share.processors);
+
         let vector: Vec<&Cache> = of(Path::Vector).collect();
         let line_bytes = arch.vector_memory.line_bytes.count().max(SECTORS);
         let m = &device.memory;
@@ -137,13 +140,12 @@ impl MemorySystem {
         let bytes_per_clock = m.bandwidth.value() * 1e9 * m.efficiency.value() / clock * share.of_device;
         let has_last = vector.last().is_some_and(|c| c.scope == Scope::Device && vector.len() > 2);
         let names = vector.iter().map(|c| c.name.clone()).collect();
-        let mut levels: Vec<Level> = vector.into_iter().map(level).collect();
-        if let Some(last) = levels.last_mut().filter(|_| has_last) {
-            // `hits_last` stands for its tags.
-            last.tags = Vec::new();
-        }
+        // `hits_last` stands for the tags of the last one.
+        let tagged = vector.len() - usize::from(has_last);
+        let level = |(at, cache): (usize, &Cache)| Level::new(cache, share, at < tagged);
+        let levels: Vec<Level> = vector.into_iter().enumerate().map(level).collect();
         let channels = ((m.channels.value() * share.of_device).round() as usize).max(1);
-        let translations = device.tlbs.iter().map(|tlb| {
+        let translations = device.tlbs.iter().zip(&footprint.pages).map(|(tlb, pages)| {
             let of_processor = tlb.scope == Scope::Processor;
             let count = if of_processor { share.processors } else { 1 };
             let part = match tlb.scope {
@@ -155,8 +157,14 @@ impl MemorySystem {
                 page_lines: (tlb.page_bytes.count() / line_bytes).max(1),
                 miss: ticks(tlb.miss.value()),
                 interval: ticks(tlb.miss_interval.value() / part.max(1e-6)),
-                tags: vec![Tags::new(tlb.entries.count(), 8); count],
+                reach: tlb.entries.value() * tlb.page_bytes.value(),
+                // The processors that are not simulated use their part of the entries.
+                tags: vec![
+                    Tags::new(((tlb.entries.value() * part.powf(pages.growth)) as u64).max(8), 8);
+                    count
+                ],
                 queues: vec![Queue::default(); count],
+                seen: HashSet::default(),
                 misses: 0,
                 of_processor,
             }
@@ -169,7 +177,7 @@ impl MemorySystem {
             names,
             has_last,
             levels,
-            scalar: of(Path::Scalar).map(level).next(),
+            scalar: of(Path::Scalar).next().map(|cache| Level::new(cache, share, true)),
             translations: translations.collect(),
             channel_service: ticks(line_bytes as f64 / (bytes_per_clock / channels as f64).max(1e-6)),
             channels: vec![Queue::default(); channels],
@@ -190,14 +198,23 @@ impl MemorySystem {
     /// Translates the address of a line; returns the ticks of delay.
     fn translate(&mut self, processor: usize, line: u64, now: u64) -> u64 {
         let mut delay = 0;
-        for level in &mut self.translations {
+        for (level, pages) in self.translations.iter_mut().zip(&self.footprint.pages) {
             let index = if level.of_processor { processor } else { 0 };
             let page = line / level.page_lines;
             if level.tags[index].find(page).is_some() {
                 break;
             }
-            level.misses += 1;
             level.tags[index].insert(page, 0);
+            // What another processor has just used, or the die earlier in this launch or in another one.
+            if !level.of_processor && level.seen.insert(page) {
+                let since = self.footprint.since_last_use(line * self.line_bytes);
+                let since = if since.is_finite() { pages.of_die } else { since };
+                let warm = pages.used_by_others.max(self.shares.of(since, level.reach));
+                if fraction_of(page ^ 0xaaaa) < warm {
+                    break;
+                }
+            }
+            level.misses += 1;
             let start = level.queues[index].take(now + delay, level.interval);
             delay = start - now + level.miss;
         }
@@ -252,11 +269,14 @@ impl MemorySystem {
         let Some(level) = self.levels.get_mut(from).filter(|level| level.of_processor) else {
             return self.shared(number, now);
         };
-        let service = level.service(line.sectors() * self.sector_bytes);
+        let present = level.tags[processor].find(number).map(|entry| entry.ready);
+        // A missing line arrives whole.
+        let bytes = if present.is_some() { line.sectors() * self.sector_bytes } else { self.line_bytes };
+        let service = level.service(bytes);
         let start = level.queues[processor].take(now, service);
-        if let Some(entry) = level.tags[processor].find(number) {
+        if let Some(ready) = present {
             level.hits += 1;
-            return (start + level.latency).max(entry.ready);
+            return (start + level.latency).max(ready);
         }
         level.misses += 1;
         let done = self.load_from(from + 1, processor, line, start);

@@ -16,7 +16,7 @@ pub use footprint::{Footprint, History, Region, Scale};
 pub use memory::LevelCount;
 pub use stall::{Counts, Slice, Stall};
 
-use crate::data::{ArchCost, CostError, DeviceCost, Scope, UnitKind};
+use crate::data::{ArchCost, DeviceCost, Scope, UnitKind};
 use crate::lint::used_registers;
 use crate::occupancy::{Occupancy, Resources, occupancy};
 use crate::record::{Group, Plan};
@@ -35,13 +35,15 @@ pub struct Effort {
     pub waves: u64,
     /// Slices of the timeline to keep.
     pub timeline: usize,
+    /// Only the recorded workgroups run: the results of the launch are wrong.
+    pub only: bool,
 }
 
 impl Effort {
     /// For a report.
-    pub const REPORT: Effort = Effort { instructions: 2_000_000, waves: 768, timeline: 20_000 };
+    pub const REPORT: Effort = Effort { instructions: 2_000_000, waves: 768, timeline: 20_000, only: false };
     /// For a time alone.
-    pub const TIME: Effort = Effort { instructions: 400_000, waves: 320, timeline: 0 };
+    pub const TIME: Effort = Effort { instructions: 400_000, waves: 320, timeline: 0, only: false };
 
     /// Returns the effort for a kernel of which `launches` have been predicted before: later ones resemble them.
     pub fn after(self, launches: u64) -> Effort {
@@ -74,23 +76,13 @@ pub struct LaunchPlan {
 }
 
 /// Chooses the workgroups to record.
-///
-/// # Errors
-/// The device does not run the program, or there are no costs.
 pub fn plan(
     program: &Program,
     shape: &Shape,
     arch: &ArchCost,
     device: &DeviceCost,
     effort: &Effort,
-) -> Result<LaunchPlan, CostError> {
-    if device.arch() != program.arch {
-        return Err(CostError::OtherArch {
-            device: device.device.clone(),
-            has: device.arch().name().to_string(),
-            needs: program.arch.name(),
-        });
-    }
+) -> LaunchPlan {
     let effects = wavesim_machine::exec::effects::table(program, shape.wave_size);
     let entry = program.inst_at(shape.entry_pc).unwrap_or(0);
     let resources = Resources::of(shape, used_registers(program, &effects, entry));
@@ -115,8 +107,9 @@ pub fn plan(
     let record = Plan {
         groups: sample(groups, of_die, processors * resident, dies, workgroups),
         each: (effort.instructions / groups.max(1)).max(waves * 64),
+        only: effort.only,
     };
-    Ok(LaunchPlan {
+    LaunchPlan {
         record,
         workgroups,
         waves,
@@ -126,7 +119,7 @@ pub fn plan(
         resident: resident as usize,
         occupancy,
         resources,
-    })
+    }
 }
 
 /// Returns the numbers of `count` of the workgroups of the first die: some that follow each other, as many as are
@@ -203,6 +196,7 @@ pub fn predict(
     let length = if recorded == 0 { 1.0 } else { executed as f64 / recorded as f64 };
     let sampled = groups.len().max(1) as f64;
     let of_die = plan.of_die as f64 / sampled;
+    let all_dies = device.chip.dies.count().max(1);
     let dies = (plan.workgroups as f64 / plan.of_die as f64).max(1.0);
     let share = Share {
         processors: plan.processors,
@@ -211,10 +205,16 @@ pub fn predict(
     };
     let at_a_time = (plan.processors * plan.resident) as f64;
     let die_at_a_time = (plan.active as f64 * plan.resident as f64).min(plan.of_die as f64);
-    let scale =
-        Scale { resident: die_at_a_time / at_a_time.min(sampled), of_die, dies, instructions: length };
+    let scale = Scale {
+        resident: die_at_a_time / at_a_time.min(sampled),
+        of_die,
+        dies,
+        instructions: length,
+        stride: all_dies,
+    };
     let line = arch.vector_memory.line_bytes.count().max(1);
-    let footprint = Footprint::of(groups, line, regions, history, &scale);
+    let pages: Vec<u64> = device.tlbs.iter().map(|tlb| tlb.page_bytes.count().max(line)).collect();
+    let footprint = Footprint::of(groups, (line, &pages), regions, history, &scale);
     let bytes = footprint.bytes;
     let memory = MemorySystem::new(arch, device, &share, footprint);
     let setup = Setup {
@@ -232,7 +232,7 @@ pub fn predict(
     history.add(groups, line, regions, bytes);
     let simulated = time as f64 / TICKS as f64;
     let (clocks, error) = extend(plan, &machine.ends, simulated, sampled, length);
-    let launch = if first { device.launch.first.value() } else { device.launch.following.value() };
+    let launch = launch_microseconds(device, first);
     let microseconds = launch + clocks / device.chip.clock.value();
     let units = UnitKind::ALL.iter().filter(|u| **u != UnitKind::None);
     let resident_time = machine.resident_ticks() as f64 / plan.processors as f64 / time.max(1) as f64;
@@ -303,7 +303,12 @@ pub fn copy_microseconds(device: &DeviceCost, bytes: u64, within: bool, first: b
         }
         None => memory,
     };
-    time + if first { launch.first.value() } else { launch.following.value() }
+    time + launch_microseconds(device, first)
+}
+
+/// Returns the microseconds that a launch takes beside its execution; `first` as for [`predict`].
+pub fn launch_microseconds(device: &DeviceCost, first: bool) -> f64 {
+    if first { device.launch.first.value() } else { device.launch.following.value() }
 }
 
 /// Returns the names of executed instructions without a class.

@@ -18,7 +18,7 @@ pub fn csv(profile: &Profile, program: &Program) -> String {
     for name in Stall::NAMES {
         let _ = write!(out, ",{}", name.replace(' ', "_"));
     }
-    out.push('\n');
+    out += ",remarks\n";
     for row in &profile.rows {
         let (n, at) = (numbers(profile, row), place(program, row.index));
         let _ = write!(
@@ -39,7 +39,8 @@ pub fn csv(profile: &Profile, program: &Program) -> String {
         for ticks in row.counts.stalls {
             let _ = write!(out, ",{:.2}", ticks as f64 / TICKS as f64);
         }
-        out.push('\n');
+        let rules: Vec<&str> = row.remarks.iter().map(|r| r.rule).collect();
+        let _ = writeln!(out, ",{}", rules.join(" "));
     }
     out
 }

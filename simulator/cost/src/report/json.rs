@@ -1,6 +1,7 @@
 //! A profile as JSON, schema `wavesim-profile-1`.
 
 use super::{label, numbers, place, range};
+use crate::lint::text_of;
 use crate::model::{LevelCount, Stall, TICKS};
 use crate::profile::{Profile, stalls};
 use serde_json::{Map, Value, json};
@@ -23,6 +24,7 @@ pub fn json(profile: &Profile, program: &Program) -> Value {
             "class": row.class, "executed": n.executed, "clocks": n.clocks, "stalled": n.stalled,
             "stalls": named(&clocks), "lines_per_access": n.lines, "lds_conflict_clocks": n.conflicts,
             "lost_lanes": n.lost_lanes,
+            "remarks": row.remarks.iter().map(|r| json!({"rule": r.rule, "text": text_of(r)})).collect::<Vec<_>>(),
         })
     };
     let level = |l: &LevelCount| {

@@ -20,7 +20,11 @@ use wavesim_machine::exec::program::Program;
 pub fn label(profile: &Profile) -> String {
     let device = &profile.costs.device;
     let changed = if profile.costs.changes == Default::default() { "" } else { " with changed figures" };
-    format!("predicted for {}{changed}, not measured; {}", device.title, device.calibration)
+    let code = match profile.code == device.arch() {
+        true => String::new(),
+        false => format!(" by code of {}", profile.code.name()),
+    };
+    format!("predicted for {}{code}{changed}, not measured; {}", device.title, device.calibration)
 }
 
 /// Returns the lower and the upper end of the predicted time in microseconds.

@@ -44,22 +44,23 @@ const choose = (d, line) => { d.dataset.line = line; d.tabIndex = 0; d.onclick =
   if (!D.sources.length) el($("source"), "div", "no source: compile with -g, or run where the source files are");
   for (const r of D.instructions) {
     const d = el($("assembly"), "div"); el(d, "span", r.address, { className: "num" }); d.append(r.instruction);
-    d.style.background = heat(r.clocks / hottest); d.title = (r.clocks / r.executed).toFixed(1) + " clocks each, class " + r.class;
+    d.style.background = heat(r.clocks / hottest); d.title = (r.clocks / r.executed).toFixed(1) + " clocks each, class " + r.class + r.remarks.map(m => "\n" + m.text).join("");
     choose(d, (D.sources.length === 1 ? D.sources[0].name : r.file) + ":" + r.line);
   }
 }
 {
   const columns = [["address", r => r.address], ["instruction", r => r.instruction], ["class", r => r.class], ["executed", r => r.executed, 0], ["clocks", r => r.clocks / r.executed, 1], ["stalled", r => r.stalled / r.executed, 1],
-    ["share %", r => 100 * r.clocks / total, 1], ["lines", r => r.lines_per_access, 1], ["conflicts", r => r.lds_conflict_clocks, 1], ["lost lanes", r => r.lost_lanes, 1], ["mostly", r => r.stalled ? Object.entries(r.stalls).sort((a, b) => b[1] - a[1])[0][0] : ""]];
+    ["share %", r => 100 * r.clocks / total, 1], ["lines", r => r.lines_per_access, 1], ["conflicts", r => r.lds_conflict_clocks, 1], ["lost lanes", r => r.lost_lanes, 1], ["mostly", r => r.stalled ? Object.entries(r.stalls).sort((a, b) => b[1] - a[1])[0][0] : ""], ["remarks", r => r.remarks.map(m => m.rule).join(" ")]];
+  const left = at => at < 3 || at >= 10;
   const head = el($("table").tHead, "tr"), body = $("table").tBodies[0];
   let by = -1, up = false;
   const fill = () => {
     const rows = [...D.instructions];
     if (by >= 0) rows.sort((a, b) => { const x = columns[by][1](a), y = columns[by][1](b); return (typeof x === "number" ? x - y : String(x).localeCompare(String(y))) * (up ? 1 : -1); });
     body.replaceChildren();
-    for (const r of rows) { const tr = el(body, "tr"); columns.forEach(([, of, digits], at) => { const v = of(r); el(tr, "td", typeof v === "number" ? v.toFixed(digits) : v, { className: at < 3 || at === 10 ? "code" : "" }); }); tr.style.background = heat(r.clocks / hottest * 0.5); }
+    for (const r of rows) { const tr = el(body, "tr"); columns.forEach(([, of, digits], at) => { const v = of(r); el(tr, "td", typeof v === "number" ? v.toFixed(digits) : v, { className: left(at) ? "code" : "" }); }); tr.title = r.remarks.map(m => m.text).join("\n"); tr.style.background = heat(r.clocks / hottest * 0.5); }
   };
-  columns.forEach(([name], at) => { const th = el(head, "th", undefined, { className: at < 3 || at === 10 ? "code" : "" }); const b = el(th, "button", name); b.onclick = () => { up = by === at ? !up : at < 3; by = at; for (const h of head.children) h.removeAttribute("aria-sort"); th.setAttribute("aria-sort", up ? "ascending" : "descending"); fill(); }; });
+  columns.forEach(([name], at) => { const th = el(head, "th", undefined, { className: left(at) ? "code" : "" }); const b = el(th, "button", name); b.onclick = () => { up = by === at ? !up : left(at); by = at; for (const h of head.children) h.removeAttribute("aria-sort"); th.setAttribute("aria-sort", up ? "ascending" : "descending"); fill(); }; });
   fill();
 }
 {

@@ -50,10 +50,11 @@ pub fn text(profile: &Profile, program: &Program, rows: Option<usize>) -> String
         let stalls = row.counts.stalls;
         let most = (0..stalls.len()).max_by_key(|at| stalls[*at]).filter(|at| stalls[*at] > 0);
         let reason = most.map_or(String::new(), |at| format!("  ; {}", Stall::NAMES[at]));
+        let rules: String = row.remarks.iter().map(|r| format!(" [{}]", r.rule)).collect();
         let optional = |value: f64| if value == 0.0 { String::new() } else { format!("{value:.1}") };
         let _ = writeln!(
             out,
-            "{:>6.1}% {:>9} {:>8.1} {:>8.1} {:>6} {:>9} {:>6} {:>5}  {}{reason}",
+            "{:>6.1}% {:>9} {:>8.1} {:>8.1} {:>6} {:>9} {:>6} {:>5}  {}{reason}{rules}",
             100.0 * n.clocks / all.max(1e-9),
             n.executed,
             each(n.clocks),

@@ -34,10 +34,10 @@ impl Random {
 }
 
 /// Returns a block of instructions with registers of a small set, so that many depend on others.
-fn block(random: &mut Random, registers: u64, count: usize) -> String {
+fn block(random: &mut Random, forms: &[&str], registers: u64, count: usize) -> String {
     let mut out = String::new();
     for _ in 0..count {
-        let form = FORMS[random.below(FORMS.len() as u64) as usize];
+        let form = forms[random.below(forms.len() as u64) as usize];
         let (name, operands) = form.split_once(' ').expect("operands");
         let mut text = String::new();
         for c in operands.chars() {
@@ -67,23 +67,54 @@ fn cycles(processor: &str, text: &str) -> Option<f64> {
     line.trim().parse().ok()
 }
 
+/// A processor to compare.
+struct Case {
+    arch: Arch,
+    processor: &'static str,
+    lanes: u32,
+    /// Clocks of a cycle of llvm-mca.
+    clocks: f64,
+    /// Blocks have vector and scalar instructions.
+    mixed: bool,
+}
+
+/// GFX9 issues for a SIMD every fourth clock, which LLVM calls a cycle. LLVM 19's model of GFX12 lets no instruction
+/// complete before an older one, which no manual says, so blocks for it are of one kind. It knows neither gfx950 nor
+/// gfx1250.
+const CASES: [Case; 4] = [
+    Case { arch: Arch::Rdna3, processor: "gfx1100", lanes: 32, clocks: 1.0, mixed: true },
+    Case { arch: Arch::Rdna35, processor: "gfx1151", lanes: 32, clocks: 1.0, mixed: true },
+    Case { arch: Arch::Rdna4, processor: "gfx1201", lanes: 32, clocks: 1.0, mixed: false },
+    Case { arch: Arch::Cdna3, processor: "gfx942", lanes: 64, clocks: 4.0, mixed: true },
+];
+
 #[test]
 fn straight_line_code_takes_as_long_as_in_llvm_mca() {
-    let (arch, processor) = (Arch::Rdna3, "gfx1100");
-    let mut random = Random(1);
-    let mut worst = 0f64;
-    for index in 0..100 {
-        let text = block(&mut random, [4, 12, 40][index % 3], 200);
-        let Some(cycles) = cycles(processor, &text) else {
-            println!("skipped: llvm-mca-19 is not installed");
-            return;
-        };
-        let alone = "issue.instruction-miss=0,issue.wave-start=0,launch.first=0";
-        let header = "local = 32, 1, 1\nglobal = 1, 1, 1\n";
-        let ours = profiled(&prepare(arch, header, &text), alone).prediction.clocks;
-        let error = (ours - cycles).abs() / cycles;
-        assert!(error <= 0.05, "{processor}, block {index}: {ours} clocks, llvm-mca {cycles}\n{text}");
-        worst = worst.max(error);
+    for case in &CASES {
+        let processor = case.processor;
+        let mut random = Random(1);
+        let mut worst = 0f64;
+        for index in 0..100 {
+            let kinds = match (case.mixed, index % 2) {
+                (true, _) => "vs",
+                (false, 0) => "v",
+                (false, _) => "s",
+            };
+            let forms: Vec<&str> =
+                FORMS.into_iter().filter(|f| f.starts_with(|c| kinds.contains(c))).collect();
+            let text = block(&mut random, &forms, [4, 12, 40][index % 3], 200);
+            let Some(cycles) = cycles(processor, &text) else {
+                println!("skipped: llvm-mca-19 is not installed");
+                return;
+            };
+            let cycles = cycles * case.clocks;
+            let alone = "issue.instruction-miss=0,issue.wave-start=0,launch.first=0";
+            let header = format!("local = {}, 1, 1\nglobal = 1, 1, 1\n", case.lanes);
+            let ours = profiled(&prepare(case.arch, &header, &text), alone).prediction.clocks;
+            let error = (ours - cycles).abs() / cycles;
+            assert!(error <= 0.05, "{processor}, block {index}: {ours} clocks, llvm-mca {cycles}\n{text}");
+            worst = worst.max(error);
+        }
+        println!("{processor}: 100 blocks, largest difference {:.1} %", 100.0 * worst);
     }
-    println!("{processor}: 100 blocks, largest difference {:.1} %", 100.0 * worst);
 }

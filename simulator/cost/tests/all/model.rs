@@ -16,13 +16,17 @@ pub fn prepare(arch: Arch, header: &str, code: &str) -> Prepared {
 }
 
 pub fn profiled(prepared: &Prepared, changes: &str) -> Profile {
+    with_effort(prepared, changes, &Effort::REPORT)
+}
+
+fn with_effort(prepared: &Prepared, changes: &str, effort: &Effort) -> Profile {
     let device = data::device_of(prepared.program.arch).expect("a device");
     let changes = Changes::parse(changes).expect("changes");
     let costs = Costs::of(device).and_then(|c| c.changed(&changes)).expect("costs");
     let dispatch = prepared.dispatch(1 << 30);
     let regions = profile::regions(prepared);
     let history = &mut History::default();
-    let run = profile::run(&dispatch, &prepared.memory, &regions, &costs, &Effort::REPORT, (history, true))
+    let run = profile::run(&dispatch, &prepared.memory, &regions, &costs, effort, (history, true))
         .expect("a device");
     run.1.expect("no fault")
 }
@@ -104,4 +108,44 @@ fn changed_figures_change_the_prediction() {
     assert!(e.starts_with("there is no constant `lds.bank`"), "{e}");
     assert!(Changes::parse("vgprs").unwrap_err().contains("KEY=VALUE"));
     assert!(Changes::parse("vgprs=many").unwrap_err().contains("is not a number"));
+}
+
+/// Each work-item of `groups` workgroups of one wave stores its number.
+fn stores(groups: u32) -> Prepared {
+    let header = format!("out_y: u32[{}]\nlocal = 64, 1, 1\nglobal = {groups}, 1, 1\n", groups * 64);
+    let code = "  s_load_dwordx2 s[6:7], s[3:4], 0\n  s_lshl_b32 s5, s0, 6\n  v_add_u32 v1, s5, v0\n  \
+                v_lshlrev_b32 v2, 2, v1\n  s_waitcnt lgkmcnt(0)\n  global_store_dword v2, v1, s[6:7]";
+    prepare(Arch::Cdna3, &header, code)
+}
+
+/// If only the sample runs, the prediction is the same, and other workgroups leave no trace.
+#[test]
+fn only_the_sample_runs_if_told_so() {
+    let effort = Effort { waves: 64, ..Effort::TIME };
+    let (whole, sampled) = (stores(4096), stores(4096));
+    let a = with_effort(&whole, "", &effort).prediction;
+    let b = with_effort(&sampled, "", &Effort { only: true, ..effort }).prediction;
+    assert_eq!((a.microseconds, a.sample, a.instructions), (b.microseconds, b.sample, b.instructions));
+    assert!(a.sample.0 < 100, "{:?}", a.sample);
+    let groups = |p: &Prepared| {
+        let outputs = p.outputs().expect("outputs");
+        let values: Vec<f64> = outputs[0].1.values().map(|value| value.as_f64()).collect();
+        values.chunks(64).filter(|group| group.iter().any(|v| *v != 0.0)).count() as u64
+    };
+    assert_eq!((groups(&whole), groups(&sampled)), (4096, a.sample.0));
+}
+
+/// `--what-if arch=…`: the code of one architecture with the costs of another one that has such waves.
+#[test]
+fn costs_of_another_architecture_need_its_waves() {
+    let prepared = stores(4);
+    let changed = |device: &str| {
+        let changes = Changes::parse(&format!("arch={device}")).expect("a change");
+        Costs::of(data::device(device).expect("a device")).and_then(|c| c.changed(&changes)).expect("costs")
+    };
+    assert!(changed("gfx950").check(&prepared.program, 64).is_ok());
+    let e = changed("gfx1250").check(&prepared.program, 64).unwrap_err().to_string();
+    assert_eq!(e, "gfx1250 is a device of cdna5; the program is for cdna3");
+    let e = Costs::of(data::device("gfx950").expect("a device")).unwrap().check(&prepared.program, 64);
+    assert!(e.is_err(), "only if changed");
 }

@@ -28,7 +28,9 @@ fn the_report_draws_its_tables_in_a_browser() {
     // Drawn by the script, not part of the page: rows of the table, the roofline, the timeline, the sorted header.
     let body = dom.split("<tbody>").nth(1).and_then(|rest| rest.split("</tbody>").next()).unwrap_or_default();
     assert_eq!(body.matches("<tr").count(), profile.rows.len(), "{dom}");
-    for part in ["<circle", "<rect", "<button>executed</button>", "s_barrier", "uncalibrated"] {
+    for part in
+        ["<circle", "<rect", "<button>executed</button>", "s_barrier", "uncalibrated", "missing-delay"]
+    {
         assert!(dom.contains(part), "{part}: {dom}");
     }
 }

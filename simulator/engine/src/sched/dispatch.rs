@@ -92,6 +92,9 @@ pub fn run_observed<O: Observer + ?Sized>(
     let mut next = 0;
     let mut preemption = dispatch.schedule.preemption();
     loop {
+        if groups == 1 && next < total {
+            next = observer.next_workgroup(next).max(next);
+        }
         let mut starts = next < total && parked.len() < resident.max(1);
         if let Some(random) = &mut preemption {
             starts &= parked.is_empty() || random.starts();
