@@ -5,6 +5,7 @@
 // No files, threads, processes or clocks: clippy.toml lists the forbidden methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod code_range;
 pub mod effects;
 pub mod hwreg;
 pub mod image;

@@ -4,6 +4,7 @@
 //! instructions. While a wave executes it, the wave's [`code_base`](Wave::code_base) is such that the sum of both is the
 //! address of the instruction. A jump that leaves a range is found by its address ([`Program::jump`]).
 
+use super::code_range::{Code, Linked};
 use super::location::{SourceFile, SourceLine};
 use super::program::{Program, TooLarge};
 use wavesim_isa::codec::words;
@@ -15,32 +16,6 @@ const DISTANCE: u64 = 1 << 20;
 
 /// A byte offset where no code is.
 const NOWHERE: u64 = !3;
-
-/// A contiguous range of code.
-#[derive(Debug, Default)]
-pub(super) struct Code {
-    /// Byte offset of its first byte in the program.
-    pub(super) start: u64,
-    /// Index of the operation at each dword; `u32::MAX` inside an instruction.
-    pub(super) by_dword: Vec<u32>,
-}
-
-impl Code {
-    /// The byte offset after it.
-    pub(super) fn end(&self) -> u64 {
-        self.start + self.by_dword.len() as u64 * 4
-    }
-
-    /// Returns the index of the operation at a byte offset; out of bounds inside an instruction.
-    #[inline(always)]
-    pub(super) fn index(&self, pc: u64) -> Option<usize> {
-        let offset = pc.wrapping_sub(self.start);
-        if !offset.is_multiple_of(4) {
-            return None;
-        }
-        self.by_dword.get((offset / 4) as usize).map(|index| *index as usize)
-    }
-}
 
 /// Code of another code object.
 pub struct CallableCode {
@@ -54,22 +29,6 @@ pub struct CallableCode {
 
 /// Source lines by address in listings of a code object.
 pub type Lines<'a> = (&'a [SourceFile], &'a dyn Fn(u64) -> Option<SourceLine>);
-
-/// A linked range of code.
-#[derive(Debug)]
-pub(super) struct Linked {
-    pub(super) code: Code,
-    /// The address of its first byte in listings.
-    pub(super) base: u64,
-    /// The address less the byte offset of each of its instructions.
-    code_base: u64,
-}
-
-impl Linked {
-    fn contains(&self, pc: u64) -> bool {
-        (self.code.start..self.code.end()).contains(&pc)
-    }
-}
 
 impl Program {
     /// Adds the code of other code objects. `code_base` is the address of the program's own.

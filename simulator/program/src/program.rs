@@ -1,7 +1,7 @@
 //! A decoded program: its instructions, their offsets and source locations, and the dense operations that the
 //! interpreter runs.
 
-use super::linked::{Code, Linked};
+use super::code_range::{Code, Linked};
 use super::location::{Location, SourceFile, SourceLine};
 use super::lower::{LimitExceeded, Lowered};
 use super::overrides::{self, Overrides};
