@@ -68,7 +68,9 @@ pub fn signext_from_bit(value: u128, bits: u32, width: u32) -> u128 {
 /// `high` (4..=7); selectors of 8 and above yield zero.
 pub fn select_bytes(high: u32, low: u32, selector: u32) -> u32 {
     let table = (high as u64) << 32 | low as u64;
-    u32::from_le_bytes(selector.to_le_bytes().map(|n| table.to_le_bytes().get(n as usize).copied().unwrap_or(0)))
+    u32::from_le_bytes(
+        selector.to_le_bytes().map(|n| table.to_le_bytes().get(n as usize).copied().unwrap_or(0)),
+    )
 }
 
 /// Converts an integer of `from` bits to `width` bits: saturates if `clamp`, otherwise wraps.

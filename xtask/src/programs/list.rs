@@ -269,7 +269,14 @@ pub const PROGRAMS: &[Program] = &[
             "callbacks",
             600,
             outcome::gtest,
-            rocm!["librocfft0-tests", "rocfft-test", "--length", "16", "--callback", "--gtest_filter=manual*"],
+            rocm![
+                "librocfft0-tests",
+                "rocfft-test",
+                "--length",
+                "16",
+                "--callback",
+                "--gtest_filter=manual*"
+            ],
         )],
         ..PROGRAM
     },
