@@ -326,7 +326,7 @@ fn loads(arch: Arch, image: &Image, image_type: &str, format: &str) -> Vec<u32> 
     if mip == "_mip" {
         let level = 7 + coordinates.len();
         for register in 8..level {
-            let _ = write!(body, "v_lshrrev_b32 v{register}, v{level}, v{register}\n");
+            let _ = writeln!(body, "v_lshrrev_b32 v{register}, v{level}, v{register}");
         }
     }
     let at = addresses(arch, coordinates.len());
