@@ -10,6 +10,7 @@ mod on_demand;
 mod pattern;
 mod pcode_laws;
 mod records;
+mod tiling;
 mod token;
 mod xml_errors;
 mod xml_forms;
