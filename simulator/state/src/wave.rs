@@ -491,6 +491,29 @@ mod tests {
         }
     }
 
+    /// A wave that starts again has nothing of the one before, whatever finds the registers that it has written.
+    #[test]
+    fn a_reset_wave_is_a_new_one() {
+        for (size, vectors) in [(32, true), (32, false), (64, true), (64, false)] {
+            let mut wave = Wave::new(size);
+            #[cfg(target_arch = "x86_64")]
+            if !vectors {
+                wave.avx2 = None;
+            }
+            for register in [0, 1, 31, 32, 127, 128, 255, 256, 700, ALL_VGPRS as u32 - 1] {
+                for lane in [0, size - 1] {
+                    wave.set_vgpr(lane, register, register + 1);
+                }
+                assert!(wave.is_written(register));
+            }
+            wave.set_exec(5);
+            wave.reset(u64::MAX);
+            let new = Wave::new(size);
+            assert!(*wave.vectors == *new.vectors, "wave{size}, vectors: {vectors}");
+            assert!((0..ALL_VGPRS as u32).all(|register| !wave.is_written(register)));
+        }
+    }
+
     /// A copy in the memory of a wave that this thread has dropped holds nothing of it.
     #[test]
     fn a_copy_in_used_memory_is_equal() {
