@@ -176,19 +176,26 @@ pub unsafe extern "C" fn hipGraphGetEdges(
     })
 }
 
+/// Stores the nodes at the other ends of a node's edges: of those where it is the node `end`.
+///
+/// # Safety
+/// `nodes` is null, or has the room that `count` says.
+unsafe fn put_neighbours(node: Handle, end: usize, nodes: &Out<Handle>, count: &Out<usize>) -> Outcome {
+    let graph = with(|graphs| graphs.graph_of(node))?;
+    let found: Vec<[Handle; 1]> =
+        lock(&graph).edges().filter(|edge| edge[end] == node).map(|edge| [edge[1 - end]]).collect();
+    // SAFETY: the caller guarantees the room.
+    unsafe { put(&found, [nodes], count) }
+}
+
 /// `hipGraphNodeGetDependencies`.
 pub unsafe extern "C" fn hipGraphNodeGetDependencies(
     node: Handle,
     nodes: Out<Handle>,
     count: Out<usize>,
 ) -> c_int {
-    call("hipGraphNodeGetDependencies", || {
-        let graph = with(|graphs| graphs.graph_of(node))?;
-        let found: Vec<[Handle; 1]> =
-            lock(&graph).edges().filter(|edge| edge[1] == node).map(|edge| [edge[0]]).collect();
-        // SAFETY: the caller of the API passes null, or an array with the room that it says.
-        unsafe { put(&found, [&nodes], &count) }
-    })
+    // SAFETY: the caller of the API passes null, or an array with the room that it says.
+    call("hipGraphNodeGetDependencies", || unsafe { put_neighbours(node, 1, &nodes, &count) })
 }
 
 /// `hipGraphNodeGetDependentNodes`.
@@ -197,13 +204,8 @@ pub unsafe extern "C" fn hipGraphNodeGetDependentNodes(
     nodes: Out<Handle>,
     count: Out<usize>,
 ) -> c_int {
-    call("hipGraphNodeGetDependentNodes", || {
-        let graph = with(|graphs| graphs.graph_of(node))?;
-        let found: Vec<[Handle; 1]> =
-            lock(&graph).edges().filter(|edge| edge[0] == node).map(|edge| [edge[1]]).collect();
-        // SAFETY: the caller of the API passes null, or an array with the room that it says.
-        unsafe { put(&found, [&nodes], &count) }
-    })
+    // SAFETY: the caller of the API passes null, or an array with the room that it says.
+    call("hipGraphNodeGetDependentNodes", || unsafe { put_neighbours(node, 0, &nodes, &count) })
 }
 
 /// `hipGraphDebugDotPrint`. Flags that ask for details are ignored.
