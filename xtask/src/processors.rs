@@ -53,7 +53,7 @@ fn x86_64(args: &Args) -> anyhow::Result<Run> {
         shell::skipped("x86-64 without AVX2: this machine is not an x86-64")?;
         return Ok(None);
     }
-    let Some(mut command) = qemu("qemu-x86_64") else { return Ok(None) };
+    let Some(mut command) = qemu("qemu-x86_64")? else { return Ok(None) };
     let wavesim = shell::root().join(&args.wavesim);
     if !wavesim.is_file() {
         bail!("{} is missing: cargo build --release -p wavesim, or --wavesim FILE", wavesim.display());
@@ -98,19 +98,19 @@ fn aarch64(args: &Args) -> anyhow::Result<Run> {
     if native {
         return Ok(Some((Command::new(program), Vec::new())));
     }
-    let Some(mut command) = qemu("qemu-aarch64") else { return Ok(None) };
+    let Some(mut command) = qemu("qemu-aarch64")? else { return Ok(None) };
     // The C library of Debian's packages for cross compilation.
     command.args(["-L", "/usr/aarch64-linux-gnu"]).arg(program);
     Ok(Some((command, Vec::new())))
 }
 
 /// Returns qemu's command for a processor, or `None` if it is not installed.
-fn qemu(program: &str) -> Option<Command> {
+fn qemu(program: &str) -> anyhow::Result<Option<Command>> {
     if shell::is_installed(program) {
-        return Some(Command::new(program));
+        return Ok(Some(Command::new(program)));
     }
-    println!("skipped: {program} is not installed");
-    None
+    shell::skipped(&format!("{program} is not installed"))?;
+    Ok(None)
 }
 
 /// Returns whether the compiler has the standard library of the target.
