@@ -4,7 +4,7 @@ use isa_spec::pcode::ir::Pure;
 
 /// What a builtin does to floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum BuiltinKind {
     /// Hardware approximates it.
     Approximate,
     /// Arithmetic or conversion that hardware rounds correctly; the NaN that it returns is not specified.
@@ -16,14 +16,16 @@ pub enum Kind {
 }
 
 /// Returns what a builtin does to floats.
-pub fn kind(builtin: Pure) -> Kind {
+pub fn kind(builtin: Pure) -> BuiltinKind {
     use Pure::*;
     match builtin {
-        Sqrt | Rcp | Rsq | Exp2 | Log2 | Sin | Cos | Tanh => Kind::Approximate,
-        Fma | FmaRtz | FmaNearest | FmaLdexp | Floor | Ceil | Trunc | Rndne | Fract | Ldexp => Kind::Rounds,
+        Sqrt | Rcp | Rsq | Exp2 | Log2 | Sin | Cos | Tanh => BuiltinKind::Approximate,
+        Fma | FmaRtz | FmaNearest | FmaLdexp | Floor | Ceil | Trunc | Rndne | Fract | Ldexp => {
+            BuiltinKind::Rounds
+        }
         F32ToF16 | F16ToF32 | F32ToF16Rtz | F32ToBf16 | Bf16ToF32 | F32ToF64 | F64ToF32 | Fp8ToF32
-        | Bf8ToF32 | F32ToFp8 | F32ToBf8 | F32ToFp8Sr | F32ToBf8Sr | TrigPreop => Kind::Rounds,
-        F32ToI32 | F32ToU32 | F32ToU8 | F64ToI32 | F64ToU32 | F16ToI16 | F16ToU16 => Kind::ToInteger,
+        | Bf8ToF32 | F32ToFp8 | F32ToBf8 | F32ToFp8Sr | F32ToBf8Sr | TrigPreop => BuiltinKind::Rounds,
+        F32ToI32 | F32ToU32 | F32ToU8 | F64ToI32 | F64ToU32 | F16ToI16 | F16ToU16 => BuiltinKind::ToInteger,
         // Minimum and maximum have rules of their own for NaNs. Conversions to normalised integers and image formats
         // saturate, as their definition says.
         Abs | FrexpExp | FrexpMant | Exponent | Mantissa | Sign | IsNan | IsSignalNan | IsQuietNan
@@ -33,6 +35,6 @@ pub fn kind(builtin: Pure) -> Kind {
         | F32ToSnorm | F32ToUnorm | U8ToU32 | U4ToU32 | U16ToU32 | I16ToI32 | U32ToU16 | I32ToI16
         | ClampU16 | ClampI16 | ClampU32 | ClampI32 | ClampU64 | ClampI64 | FormatBytes | FormatBlock
         | BlockFormat | BlockTexel | TileBlock | TileOffset | FromFormat | ToFormat | FromFormat16
-        | ToFormat16 => Kind::Other,
+        | ToFormat16 => BuiltinKind::Other,
     }
 }

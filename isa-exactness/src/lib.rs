@@ -8,7 +8,7 @@
 mod builtin;
 mod sums;
 
-pub use builtin::{Kind, kind};
+pub use builtin::{BuiltinKind, kind};
 
 use isa_spec::pcode::ir::{Builtin, Expr, ExprKind, Pure, Semantics, Ty};
 use isa_spec::pcode::visit::{Visitor, walk_expr};
@@ -231,7 +231,9 @@ impl Found {
 /// Returns the approximated function that an expression is a call of.
 pub fn approximated(expr: &Expr) -> Option<Pure> {
     match expr.kind {
-        ExprKind::Call(Builtin::Pure(function), _) if kind(function) == Kind::Approximate => Some(function),
+        ExprKind::Call(Builtin::Pure(function), _) if kind(function) == BuiltinKind::Approximate => {
+            Some(function)
+        }
         _ => None,
     }
 }
@@ -242,7 +244,7 @@ impl<'a> Visitor<'a> for Found {
             // A function that is computed in another format (BF16).
             ExprKind::Call(Builtin::Pure(outer), args)
                 if expr.ty.is_float()
-                    && kind(*outer) == Kind::Rounds
+                    && kind(*outer) == BuiltinKind::Rounds
                     && args.len() == 1
                     && approximated(&args[0]).is_some() =>
             {
@@ -253,13 +255,13 @@ impl<'a> Visitor<'a> for Found {
                 return walk_expr(self, &args[0]);
             }
             ExprKind::Call(Builtin::Pure(function), _) => match kind(*function) {
-                Kind::Approximate => {
+                BuiltinKind::Approximate => {
                     self.approximation(*function, expr.ty);
                     self.exactness.add(Aspect::Nan);
                 }
-                Kind::Rounds => self.exactness.add(Aspect::Nan),
-                Kind::ToInteger => self.exactness.add(Aspect::Conversion),
-                Kind::Other => {}
+                BuiltinKind::Rounds => self.exactness.add(Aspect::Nan),
+                BuiltinKind::ToInteger => self.exactness.add(Aspect::Conversion),
+                BuiltinKind::Other => {}
             },
             ExprKind::Binary(op, ..) if expr.ty.is_float() && sums::is_arithmetic(*op) => {
                 self.exactness.add(Aspect::Nan);

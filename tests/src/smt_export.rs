@@ -106,16 +106,16 @@ impl Recorder<'_> {
         self.case.results.insert(name.into(), value);
     }
 
-    fn read(&mut self, name: &'static str, at: u64, bytes: &[u8]) {
-        for (k, byte) in (at..).zip(bytes) {
+    fn read(&mut self, name: &'static str, address: u64, bytes: &[u8]) {
+        for (k, byte) in (address..).zip(bytes) {
             if !self.case.stores.contains_key(&(name, k)) {
                 self.case.bytes.entry((name, k)).or_insert(*byte);
             }
         }
     }
 
-    fn wrote(&mut self, name: &'static str, at: u64, bytes: &[u8]) {
-        self.case.stores.extend((at..).zip(bytes).map(|(k, byte)| ((name, k), *byte)));
+    fn wrote(&mut self, name: &'static str, address: u64, bytes: &[u8]) {
+        self.case.stores.extend((address..).zip(bytes).map(|(k, byte)| ((name, k), *byte)));
     }
 }
 

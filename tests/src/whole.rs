@@ -122,9 +122,9 @@ impl Generator<'_> {
     }
 
     /// Sets the field that has one of the names.
-    fn set(&mut self, at: usize, names: &[&str], value: u32) {
+    fn set(&mut self, index: usize, names: &[&str], value: u32) {
         let table = self.kind.arch.table();
-        let inst = &mut self.insts[at];
+        let inst = &mut self.insts[index];
         let field =
             inst.encoding(table).fields.iter().position(|f| names.contains(&f.name)).expect("a field");
         inst.fields[field] = value;

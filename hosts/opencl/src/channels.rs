@@ -1,6 +1,6 @@
 //! Image formats: channel orders and types (`cl_channel_order`, `cl_channel_type`), and the formats of texels.
 
-use crate::image::Kind;
+use crate::image::ImageKind;
 use crate::memory::{KERNEL_READ_AND_WRITE, READ_WRITE, WRITE_ONLY};
 use std::ffi::c_uint;
 use wavesim::exec::image::{ONE, ZERO};
@@ -170,20 +170,20 @@ impl ImageFormat {
     }
 
     /// Returns whether images of a kind and with these flags can have the format.
-    pub fn is_supported(self, kind: Kind, flags: u64) -> bool {
+    pub fn is_supported(self, kind: ImageKind, flags: u64) -> bool {
         let Some(texels) = self.texels() else { return false };
         let kind_fits = match kind {
             // Buffer descriptors have six bits for the format.
-            Kind::Buffer1D => texels.format < 64 && !self.is_depth(),
-            Kind::D2 | Kind::D2Array => true,
-            Kind::D1 | Kind::D1Array | Kind::D3 => !self.is_depth(),
+            ImageKind::Buffer1D => texels.format < 64 && !self.is_depth(),
+            ImageKind::D2 | ImageKind::D2Array => true,
+            ImageKind::D1 | ImageKind::D1Array | ImageKind::D3 => !self.is_depth(),
         };
         let writes = flags & (READ_WRITE | WRITE_ONLY | KERNEL_READ_AND_WRITE) != 0;
         kind_fits && !(self.is_srgb() && writes)
     }
 
     /// All formats of images of a kind with these flags.
-    pub fn supported(kind: Kind, flags: u64) -> Vec<ImageFormat> {
+    pub fn supported(kind: ImageKind, flags: u64) -> Vec<ImageFormat> {
         let pairs = ORDERS.iter().flat_map(|order| TYPES.iter().map(move |of| (order.number, of.number)));
         let all = pairs.map(|(order, kind)| ImageFormat { order, kind });
         all.filter(|format| format.is_supported(kind, flags)).collect()

@@ -21,7 +21,7 @@ pub const PITCH_ALIGNMENT: u32 = 256;
 /// The type of an image (`cl_mem_object_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Kind {
+pub enum ImageKind {
     D2 = 0x10f1,
     D3 = 0x10f2,
     D2Array = 0x10f3,
@@ -30,40 +30,47 @@ pub enum Kind {
     Buffer1D = 0x10f6,
 }
 
-impl Kind {
+impl ImageKind {
     /// `CL_MEM_OBJECT_BUFFER`.
     pub const BUFFER: u32 = 0x10f0;
-    const ALL: [Kind; 6] = [Kind::D2, Kind::D3, Kind::D2Array, Kind::D1, Kind::D1Array, Kind::Buffer1D];
+    const ALL: [ImageKind; 6] = [
+        ImageKind::D2,
+        ImageKind::D3,
+        ImageKind::D2Array,
+        ImageKind::D1,
+        ImageKind::D1Array,
+        ImageKind::Buffer1D,
+    ];
 
-    fn of(number: c_uint) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| *kind as u32 == number)
+    fn of(number: c_uint) -> Option<ImageKind> {
+        ImageKind::ALL.into_iter().find(|kind| *kind as u32 == number)
     }
 
     /// Number of coordinates, with that of the layer.
     pub fn coordinates(self) -> usize {
         match self {
-            Kind::D1 | Kind::Buffer1D => 1,
-            Kind::D2 | Kind::D1Array => 2,
-            Kind::D3 | Kind::D2Array => 3,
+            ImageKind::D1 | ImageKind::Buffer1D => 1,
+            ImageKind::D2 | ImageKind::D1Array => 2,
+            ImageKind::D3 | ImageKind::D2Array => 3,
         }
     }
 
     fn dimension(self) -> Dimension {
         match self {
-            Kind::D1 | Kind::Buffer1D => Dimension::D1,
-            Kind::D2 => Dimension::D2,
-            Kind::D3 => Dimension::D3,
-            Kind::D1Array => Dimension::D1Array,
-            Kind::D2Array => Dimension::D2Array,
+            ImageKind::D1 | ImageKind::Buffer1D => Dimension::D1,
+            ImageKind::D2 => Dimension::D2,
+            ImageKind::D3 => Dimension::D3,
+            ImageKind::D1Array => Dimension::D1Array,
+            ImageKind::D2Array => Dimension::D2Array,
         }
     }
 
     fn has_height(self) -> bool {
-        matches!(self, Kind::D2 | Kind::D3 | Kind::D2Array)
+        matches!(self, ImageKind::D2 | ImageKind::D3 | ImageKind::D2Array)
     }
 
     fn is_array(self) -> bool {
-        matches!(self, Kind::D1Array | Kind::D2Array)
+        matches!(self, ImageKind::D1Array | ImageKind::D2Array)
     }
 }
 
@@ -75,7 +82,7 @@ impl From<ImageError> for Failure {
 
 /// What distinguishes an image from a buffer.
 pub struct Picture {
-    pub kind: Kind,
+    pub kind: ImageKind,
     pub format: ImageFormat,
     /// The image that the descriptor describes.
     pub image: Image,
@@ -107,7 +114,7 @@ impl Picture {
 
     /// Returns the place of texels in the program's memory for the image.
     pub fn in_program(&self, memory: Memory, region: &Region) -> Pitched {
-        let array = self.kind == Kind::D1Array;
+        let array = self.kind == ImageKind::D1Array;
         let pitch = if array { self.slice_pitch } else { self.row_pitch };
         let [x, y, z] = region.origin;
         let first = z * self.slice_pitch + y * pitch + x * self.texel_bytes();
@@ -119,8 +126,8 @@ impl Picture {
         let size = self.arrangement.levels[level].size.map(|n| n as usize);
         let layers = self.image.layers as usize;
         match self.kind {
-            Kind::D1Array => [size[0], layers, 1],
-            Kind::D2Array => [size[0], size[1], layers],
+            ImageKind::D1Array => [size[0], layers, 1],
+            ImageKind::D2Array => [size[0], size[1], layers],
             _ => size,
         }
     }
@@ -128,14 +135,14 @@ impl Picture {
     /// Name of the type in OpenCL C.
     pub fn type_name(&self) -> &'static str {
         match (self.kind, self.format.is_depth()) {
-            (Kind::D1, _) => "image1d_t",
-            (Kind::Buffer1D, _) => "image1d_buffer_t",
-            (Kind::D1Array, _) => "image1d_array_t",
-            (Kind::D2, false) => "image2d_t",
-            (Kind::D2, true) => "image2d_depth_t",
-            (Kind::D2Array, false) => "image2d_array_t",
-            (Kind::D2Array, true) => "image2d_array_depth_t",
-            (Kind::D3, _) => "image3d_t",
+            (ImageKind::D1, _) => "image1d_t",
+            (ImageKind::Buffer1D, _) => "image1d_buffer_t",
+            (ImageKind::D1Array, _) => "image1d_array_t",
+            (ImageKind::D2, false) => "image2d_t",
+            (ImageKind::D2, true) => "image2d_depth_t",
+            (ImageKind::D2Array, false) => "image2d_array_t",
+            (ImageKind::D2Array, true) => "image2d_array_depth_t",
+            (ImageKind::D3, _) => "image3d_t",
         }
     }
 }
@@ -162,15 +169,15 @@ fn invalid(what: impl Into<String>) -> Failure {
 
 impl Description {
     /// Returns the image without a pitch of its own.
-    fn image(&self, kind: Kind, format: ImageFormat) -> Outcome<Image> {
+    fn image(&self, kind: ImageKind, format: ImageFormat) -> Outcome<Image> {
         let texels = format.texels().ok_or(Status::IMAGE_FORMAT_NOT_SUPPORTED)?;
         let height = if kind.has_height() { self.height } else { 1 };
-        let depth = if kind == Kind::D3 { self.depth } else { 1 };
+        let depth = if kind == ImageKind::D3 { self.depth } else { 1 };
         let layers = if kind.is_array() { self.layers } else { 1 };
         let most = |limit: u32| limit as usize;
         let wide = match kind {
-            Kind::Buffer1D => most(MAX_BUFFER_TEXELS),
-            Kind::D3 => most(MAX_DEPTH),
+            ImageKind::Buffer1D => most(MAX_BUFFER_TEXELS),
+            ImageKind::D3 => most(MAX_DEPTH),
             _ => most(MAX_SIZE),
         };
         if [self.width, height, depth, layers].contains(&0) {
@@ -199,10 +206,10 @@ impl Description {
     }
 
     /// Returns the distances of rows and slices in the program's memory.
-    fn pitches(&self, kind: Kind, texel: usize, has_memory: bool) -> Outcome<(usize, usize)> {
+    fn pitches(&self, kind: ImageKind, texel: usize, has_memory: bool) -> Outcome<(usize, usize)> {
         let row = if self.row_pitch == 0 { self.width * texel } else { self.row_pitch };
         let rows = if kind.has_height() { self.height } else { 1 };
-        let has_slices = kind.is_array() || kind == Kind::D3;
+        let has_slices = kind.is_array() || kind == ImageKind::D3;
         let natural = if has_slices { row.checked_mul(rows) } else { Some(0) };
         let natural = natural.ok_or_else(|| invalid(format!("a row pitch of {row} bytes")))?;
         let slice = if self.slice_pitch == 0 || natural == 0 { natural } else { self.slice_pitch };
@@ -242,11 +249,11 @@ unsafe fn new(
         return Err(Status::INVALID_IMAGE_FORMAT_DESCRIPTOR.into());
     }
     let given = description.get().map_err(|_| Status::INVALID_IMAGE_DESCRIPTOR)?;
-    let kind = Kind::of(given.kind).ok_or_else(|| invalid(format!("image type 0x{:x}", given.kind)))?;
+    let kind = ImageKind::of(given.kind).ok_or_else(|| invalid(format!("image type 0x{:x}", given.kind)))?;
     if given.samples != 0 {
         return Err(invalid("multisampled images are not supported"));
     }
-    if !given.object.is_null() || kind == Kind::Buffer1D {
+    if !given.object.is_null() || kind == ImageKind::Buffer1D {
         return of_object(context, flags, format, given, kind, host, properties);
     }
     if host.is_null() == (flags & (USE_HOST_PTR | COPY_HOST_PTR) != 0) {
@@ -309,7 +316,7 @@ fn of_object(
     flags: u64,
     format: ImageFormat,
     given: Description,
-    kind: Kind,
+    kind: ImageKind,
     host: Memory,
     properties: Vec<u64>,
 ) -> Outcome<Handle> {
@@ -328,8 +335,8 @@ fn of_object(
     let mut made = given.image(kind, format)?;
     let texel = made.element_bytes() as usize;
     let (arrangement, row_pitch) = match (kind, parent.picture()) {
-        (Kind::Buffer1D, None) => (Arrangement::of_buffer(&made), given.width * texel),
-        (Kind::D2, None) => {
+        (ImageKind::Buffer1D, None) => (Arrangement::of_buffer(&made), given.width * texel),
+        (ImageKind::D2, None) => {
             let row = if given.row_pitch == 0 { given.width * texel } else { given.row_pitch };
             let alignment = PITCH_ALIGNMENT as usize * texel;
             if row < given.width * texel || !row.is_multiple_of(alignment) {
@@ -344,7 +351,7 @@ fn of_object(
             (arrangement, row)
         }
         // An image of the same texels with another format, such as one without sRGB's curve.
-        (Kind::D2, Some(other)) if other.kind == Kind::D2 && given.levels <= 1 => {
+        (ImageKind::D2, Some(other)) if other.kind == ImageKind::D2 && given.levels <= 1 => {
             let same = other.image.size == made.size && other.texel_bytes() == texel;
             if !same || other.format.kind != format.kind {
                 return Err(Status::INVALID_IMAGE_FORMAT_DESCRIPTOR.into());
@@ -360,7 +367,7 @@ fn of_object(
     }
     let (address, channels) = (parent.address(), channels(format)?);
     let object = place(&match kind {
-        Kind::Buffer1D => image::buffer_object(&made, arch, address, channels)?,
+        ImageKind::Buffer1D => image::buffer_object(&made, arch, address, channels)?,
         _ => image::object(&made, arch, address, channels)?,
     })?;
     let (size, levels) = (arrangement.bytes as usize, given.levels);
@@ -413,7 +420,7 @@ pub unsafe extern "C" fn clCreateImageWithProperties(
 }
 
 impl Description {
-    fn plain(kind: Kind, size: [usize; 3], row_pitch: usize, slice_pitch: usize) -> Description {
+    fn plain(kind: ImageKind, size: [usize; 3], row_pitch: usize, slice_pitch: usize) -> Description {
         let [width, height, depth] = size;
         let (layers, levels, samples, object) = (0, 0, 0, Handle::NULL);
         Description {
@@ -452,7 +459,7 @@ pub unsafe extern "C" fn clCreateImage2D(
     status: Out<c_int>,
 ) -> Handle {
     create("clCreateImage2D", &status, || {
-        let given = [Description::plain(Kind::D2, [width, height, 1], row_pitch, 0)];
+        let given = [Description::plain(ImageKind::D2, [width, height, 1], row_pitch, 0)];
         // SAFETY: the description lives until the end of the call; the caller of the API passes memory of the image's
         // size, as the flags require.
         unsafe { new(context, flags, format, In::of(&given), host, Vec::new()) }.map_err(without_description)
@@ -474,7 +481,7 @@ pub unsafe extern "C" fn clCreateImage3D(
     status: Out<c_int>,
 ) -> Handle {
     create("clCreateImage3D", &status, || {
-        let given = [Description::plain(Kind::D3, [width, height, depth], row_pitch, slice_pitch)];
+        let given = [Description::plain(ImageKind::D3, [width, height, depth], row_pitch, slice_pitch)];
         // SAFETY: as in `clCreateImage2D`.
         unsafe { new(context, flags, format, In::of(&given), host, Vec::new()) }.map_err(without_description)
     })
@@ -492,7 +499,7 @@ pub unsafe extern "C" fn clGetSupportedImageFormats(
     call("clGetSupportedImageFormats", || {
         handle::get::<Context>(context)?;
         check_flags(flags)?;
-        let kind = Kind::of(kind).ok_or(Status::INVALID_VALUE)?;
+        let kind = ImageKind::of(kind).ok_or(Status::INVALID_VALUE)?;
         if count == 0 && !formats.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -540,7 +547,7 @@ pub unsafe extern "C" fn clGetImageInfo(
             0x1113 => query.word(picture.slice_pitch),
             0x1114 => query.word(size_of[0]),
             0x1115 => only(kind.has_height(), size_of[1]),
-            0x1116 => only(kind == Kind::D3, size_of[2]),
+            0x1116 => only(kind == ImageKind::D3, size_of[2]),
             0x1117 => only(kind.is_array(), picture.image.layers as usize),
             0x1118 => query.handle(object.parent().map_or(Handle::NULL, |parent| parent.handle())),
             0x1119 => query.u32(picture.levels),

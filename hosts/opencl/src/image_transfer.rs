@@ -3,7 +3,7 @@
 use crate::command::CommandType;
 use crate::ffi::{In, Memory, Out};
 use crate::handle::Handle;
-use crate::image::{self, Kind, Picture};
+use crate::image::{self, ImageKind, Picture};
 use crate::memory::MemObject;
 use crate::queue::Submission;
 use crate::status::{Outcome, Status, address, call};
@@ -47,10 +47,10 @@ fn region(picture: &Picture, origin: Three, size: Three) -> Outcome<Region> {
 fn in_program(picture: &Picture, at: Memory, size: Three, row: usize, slice: usize) -> Outcome<Pitched> {
     let width = size[0] * picture.texel_bytes();
     let pitch = if row == 0 { width } else { row };
-    let rows_are_layers = picture.kind == Kind::D1Array;
+    let rows_are_layers = picture.kind == ImageKind::D1Array;
     let rows = if rows_are_layers { 1 } else { size[1] };
     let natural = pitch.checked_mul(rows).ok_or(Status::INVALID_VALUE)?;
-    let layered = matches!(picture.kind, Kind::D1Array | Kind::D2Array | Kind::D3);
+    let layered = matches!(picture.kind, ImageKind::D1Array | ImageKind::D2Array | ImageKind::D3);
     if at.is_null() || pitch < width || slice != 0 && (!layered || slice < natural) {
         return Err(Status::INVALID_VALUE.because(format!("pitches of {row} and {slice} bytes")));
     }
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn clEnqueueMapImage(
         of.permits(access.reads, access.writes)?;
         let own = picture(&of)?;
         let region = region(own, origin.get()?, size.get()?)?;
-        let layered = matches!(own.kind, Kind::D1Array | Kind::D2Array | Kind::D3);
+        let layered = matches!(own.kind, ImageKind::D1Array | ImageKind::D2Array | ImageKind::D3);
         if row.is_null() || layered && slice.is_null() {
             return Err(Status::INVALID_VALUE.because("no place for the pitches"));
         }
@@ -341,7 +341,7 @@ pub unsafe extern "C" fn clEnqueueMapImage(
         } else {
             own.row_pitch()
         };
-        row.put(if own.kind == Kind::D1Array { natural } else { mapped.pitch })?;
+        row.put(if own.kind == ImageKind::D1Array { natural } else { mapped.pitch })?;
         slice.put_optional(if layered { mapped.slice } else { 0 });
         let kept = of.clone();
         let submitted = submission.blocking(blocking).submit(move || match access.discards {

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, Object, object};
-use crate::image::{Kind, Picture};
+use crate::image::{ImageKind, Picture};
 use crate::info::{Query, unknown_parameter};
 use crate::platform::{ALIGNMENT, gpu};
 use crate::queue::lock;
@@ -408,7 +408,7 @@ pub unsafe extern "C" fn clGetMemObjectInfo(
         // SAFETY: the caller of the API passes null, or a buffer of this size.
         let query = unsafe { Query::new(size, value, needed) };
         match name {
-            0x1100 => query.u32(object.image.as_ref().map_or(Kind::BUFFER, |image| image.kind as u32)),
+            0x1100 => query.u32(object.image.as_ref().map_or(ImageKind::BUFFER, |image| image.kind as u32)),
             0x1101 => query.u64(object.flags),
             0x1102 => query.word(object.size),
             0x1103 => query.word(object.host.address() as usize),

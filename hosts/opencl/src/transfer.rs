@@ -312,7 +312,7 @@ pub type Three = [usize; 3];
 /// Validates a 3D region in memory of `len` bytes and returns its position. `len` is `None` for the program's
 /// memory, whose size is unknown.
 fn pitched_region(
-    at: Memory,
+    memory: Memory,
     len: Option<usize>,
     origin: Three,
     region: Three,
@@ -329,7 +329,7 @@ fn pitched_region(
     let (slices, rows) = (part(origin[2], slice)?, part(origin[1], pitch)?);
     let first =
         slices.checked_add(rows).and_then(|n| n.checked_add(origin[0])).ok_or(Status::INVALID_VALUE)?;
-    let pitched = Pitched { at: at.offset(first), pitch, slice };
+    let pitched = Pitched { at: memory.offset(first), pitch, slice };
     let end = pitched.extent(region[0], region[1], region[2]).checked_add(first);
     match (end, len) {
         (Some(end), Some(len)) if end <= len => Ok(pitched),

@@ -389,12 +389,12 @@ impl Operators<'_> {
         value
     }
 
-    fn select_bytes(&mut self, high: Term, low: Term, at: Term) -> Term {
+    fn select_bytes(&mut self, high: Term, low: Term, selectors: Term) -> Term {
         let t = &mut *self.terms;
         let table = t.concat(high, low);
         let mut value = None;
         for k in 0..4 {
-            let selector = t.extract(at, 8 * k, 8);
+            let selector = t.extract(selectors, 8 * k, 8);
             let mut byte = t.constant(0, 8);
             for n in 0..8 {
                 let (number, one) = (t.constant(n as u128, 8), t.extract(table, 8 * n, 8));
@@ -403,7 +403,7 @@ impl Operators<'_> {
             }
             value = Some(value.map_or(byte, |below| t.concat(byte, below)));
         }
-        value.unwrap_or(at)
+        value.unwrap_or(selectors)
     }
 
     /// Narrows an integer, saturating if the instruction's clamp bit is set.

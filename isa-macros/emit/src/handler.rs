@@ -38,9 +38,9 @@ fn function(at: usize, handlers: &Handlers, mode: Mode) -> Ident {
 
 /// Returns the functions that run an operation in a mode, by `Variant`. In wave64, functions for 32
 /// lanes run twice.
-pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wave64: bool) -> [Function; 3] {
-    let fast = function(at, handlers, mode);
-    let own = |name: Ident| Function::Own { module: at / HANDLERS_PER_MODULE, name };
+pub fn variants(index: usize, handlers: &Handlers, mode: Mode, wave64: bool) -> [Function; 3] {
+    let fast = function(index, handlers, mode);
+    let own = |name: Ident| Function::Own { module: index / HANDLERS_PER_MODULE, name };
     let all = |function: Function| [function.clone(), function.clone(), function];
     if mode == Mode::Base {
         return all(if handlers.shared { Function::Shared } else { own(fast) });

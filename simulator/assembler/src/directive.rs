@@ -489,8 +489,8 @@ fn symbol<'t>(s: &mut Scanner<'t>) -> Result<&'t str, AsmError> {
     s.ident().map(|i| i.0).ok_or_else(|| AsmError::new(s.next_span(), "expected a symbol"))
 }
 
-fn non_negative(count: i64, at: Span) -> Result<usize, AsmError> {
-    usize::try_from(count).map_err(|_| AsmError::new(at, "a count must not be negative"))
+fn non_negative(count: i64, span: Span) -> Result<usize, AsmError> {
+    usize::try_from(count).map_err(|_| AsmError::new(span, "a count must not be negative"))
 }
 
 /// The memory of a section according to its name.

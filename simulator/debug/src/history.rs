@@ -10,7 +10,7 @@ use super::timeline::Timeline;
 use super::variables::{self, Object};
 use std::collections::HashMap;
 use std::ops::Range;
-use wavesim_loader::debug_info::{Kind, SourcePlace, Variable};
+use wavesim_loader::debug_info::{SourcePlace, TypeKind, Variable};
 use wavesim_machine::exec::watch::Place;
 
 /// Steps of the work-item's wave that are looked at, at most: the last ones.
@@ -172,8 +172,8 @@ fn leaves(
     out: &mut Vec<(String, Object)>,
 ) {
     match &object.kind.kind {
-        Kind::Pointer { .. } | Kind::Other => {}
-        Kind::Struct(_) | Kind::Array { .. } => {
+        TypeKind::Pointer { .. } | TypeKind::Other => {}
+        TypeKind::Struct(_) | TypeKind::Array { .. } => {
             for (part, step) in object.parts().into_iter().take(MOST_PARTS) {
                 let name =
                     if part.starts_with('[') { format!("{name}{part}") } else { format!("{name}.{part}") };

@@ -76,8 +76,8 @@ impl<'t> Tracker<'t> {
     }
 
     /// Completes the tracked state once the wave has stopped before an instruction.
-    pub fn finish(mut self, at: Option<usize>) {
-        self.flush(at.unwrap_or(usize::MAX));
+    pub fn finish(mut self, position: Option<usize>) {
+        self.flush(position.unwrap_or(usize::MAX));
     }
 }
 

@@ -7,7 +7,7 @@ use super::timeline::{Edit, Timeline};
 use std::fmt::Write as _;
 use wavesim_array::DType;
 use wavesim_loader::debug_info::{
-    self, Kind, Location, Piece, Register, State, Type, TypeRef, Variable, register,
+    self, Location, Piece, Register, State, Type, TypeKind, TypeRef, Variable, register,
 };
 use wavesim_machine::memory::{PRIVATE_BASE, SHARED_BASE};
 use wavesim_machine::state::Wave;
@@ -197,19 +197,19 @@ impl Object {
         match part {
             Part::Member(name) => {
                 let owner = match self.kind.kind {
-                    Kind::Pointer { .. } => self.part(timeline, focus, &Part::Target)?,
+                    TypeKind::Pointer { .. } => self.part(timeline, focus, &Part::Target)?,
                     _ => self,
                 };
                 owner.member(name)
             }
             Part::Target => match self.kind.kind {
-                Kind::Pointer { .. } => self.target(timeline, focus, 0),
-                Kind::Array { .. } => self.element(0),
+                TypeKind::Pointer { .. } => self.target(timeline, focus, 0),
+                TypeKind::Array { .. } => self.element(0),
                 _ => Err(format!("`{}` is not a pointer", self.kind.name)),
             },
             Part::Element(index) => match self.kind.kind {
-                Kind::Pointer { .. } => self.target(timeline, focus, *index),
-                Kind::Array { .. } => self.element(*index),
+                TypeKind::Pointer { .. } => self.target(timeline, focus, *index),
+                TypeKind::Array { .. } => self.element(*index),
                 _ => Err(format!("`{}` has no elements", self.kind.name)),
             },
             Part::Address => {
@@ -224,7 +224,7 @@ impl Object {
                     Space::Scratch => (debug_info::Space::Private, 4),
                     Space::Global => (debug_info::Space::Generic, 8),
                 };
-                let kind = Kind::Pointer { space, target: None };
+                let kind = TypeKind::Pointer { space, target: None };
                 let kind = Type { name: format!("{} *", self.kind.name), size, kind };
                 Ok(Object { kind, store: Store::Value(address), bits: None, of_start: false })
             }
@@ -246,17 +246,17 @@ impl Object {
 
     fn member(self, name: &str) -> Result<Object, String> {
         match &self.kind.kind {
-            Kind::Struct(members) => {
+            TypeKind::Struct(members) => {
                 if let Some(found) = members.iter().find(|m| m.name == name) {
                     return Ok(Object { bits: found.bits, ..self.at(found.kind.clone(), found.offset) });
                 }
                 // Members of anonymous structures and of base classes.
-                let inner = members.iter().filter(|m| matches!(m.kind.kind, Kind::Struct(_)));
+                let inner = members.iter().filter(|m| matches!(m.kind.kind, TypeKind::Struct(_)));
                 let found = inner.filter_map(|m| self.at(m.kind.clone(), m.offset).member(name).ok()).next();
                 found.ok_or_else(|| format!("`{}` has no member `{name}`", self.kind.name))
             }
             // Components of a vector.
-            Kind::Array { .. } => {
+            TypeKind::Array { .. } => {
                 let at = match name {
                     "x" => Some(0),
                     "y" => Some(1),
@@ -272,7 +272,7 @@ impl Object {
     }
 
     fn element(self, index: i128) -> Result<Object, String> {
-        let Kind::Array { element, count } = &self.kind.kind else {
+        let TypeKind::Array { element, count } = &self.kind.kind else {
             return Err(format!("`{}` has no elements", self.kind.name));
         };
         // Arrays without a length are declared elsewhere.
@@ -283,7 +283,7 @@ impl Object {
     }
 
     fn target(self, timeline: &Timeline<'_>, focus: Focus, index: i128) -> Result<Object, String> {
-        let Kind::Pointer { space, target } = self.kind.kind else {
+        let TypeKind::Pointer { space, target } = self.kind.kind else {
             return Err(format!("`{}` is not a pointer", self.kind.name));
         };
         let kind = target.and_then(|t: TypeRef| timeline.prepared.debug.type_of(t));
@@ -341,7 +341,7 @@ impl Object {
         }
         scalar(&self.kind, bits).ok_or_else(|| match self.kind.kind {
             // An array is its address, as in C.
-            Kind::Array { .. } | Kind::Struct(_) => {
+            TypeKind::Array { .. } | TypeKind::Struct(_) => {
                 format!("a value of the type `{}` is not a number", self.kind.name)
             }
             _ => format!("a value of the type `{}` cannot be read", self.kind.name),
@@ -369,7 +369,7 @@ impl Object {
 
     /// Returns whether the value has members or elements.
     pub fn has_parts(&self) -> bool {
-        matches!(self.kind.kind, Kind::Struct(_) | Kind::Array { .. })
+        matches!(self.kind.kind, TypeKind::Struct(_) | TypeKind::Array { .. })
     }
 
     /// Returns the edits that change the value.
@@ -448,33 +448,33 @@ impl Object {
     /// Returns the parts of the value with their names, for a list: members, or elements.
     pub fn parts(&self) -> Vec<(String, Part)> {
         match &self.kind.kind {
-            Kind::Struct(members) => {
+            TypeKind::Struct(members) => {
                 members.iter().map(|m| (m.name.clone(), Part::Member(m.name.clone()))).collect()
             }
-            Kind::Array { count, .. } => {
+            TypeKind::Array { count, .. } => {
                 (0..(*count).min(1 << 16)).map(|k| (format!("[{k}]"), Part::Element(k as i128))).collect()
             }
-            Kind::Pointer { target: Some(_), .. } => vec![("*".to_string(), Part::Target)],
+            TypeKind::Pointer { target: Some(_), .. } => vec![("*".to_string(), Part::Target)],
             _ => Vec::new(),
         }
     }
 }
 
 /// Returns the part of a location that holds a byte, and the byte's offset in it.
-fn piece(location: &Location, at: u64) -> Option<(Piece, u64)> {
+fn piece(location: &Location, offset: u64) -> Option<(Piece, u64)> {
     let mut start = 0;
     for (piece, size) in &location.0 {
-        if size.is_none_or(|size| at < start + size) {
-            return Some((*piece, at - start));
+        if size.is_none_or(|size| offset < start + size) {
+            return Some((*piece, offset - start));
         }
         start += size.unwrap_or(0);
     }
     None
 }
 
-fn piece_byte(timeline: &Timeline<'_>, focus: Focus, location: &Location, at: u64) -> Result<u8, String> {
+fn piece_byte(timeline: &Timeline<'_>, focus: Focus, location: &Location, offset: u64) -> Result<u8, String> {
     let missing = || "a part of it is optimised out here".to_string();
-    let (found, within) = piece(location, at).ok_or_else(missing)?;
+    let (found, within) = piece(location, offset).ok_or_else(missing)?;
     let machine = Machine { timeline, focus, wave: timeline.frame_wave(focus.wave) };
     match found {
         Piece::Register { number } => {
@@ -511,7 +511,7 @@ fn show(kind: &Type, bytes: &[u8], format: Option<Format>, out: &mut String) {
     }
     // Writing to a string does not fail.
     match &kind.kind {
-        Kind::Struct(members) => {
+        TypeKind::Struct(members) => {
             out.push('{');
             for (at, member) in members.iter().enumerate() {
                 if at > 0 {
@@ -533,7 +533,7 @@ fn show(kind: &Type, bytes: &[u8], format: Option<Format>, out: &mut String) {
             }
             out.push('}');
         }
-        Kind::Array { element, count } => {
+        TypeKind::Array { element, count } => {
             out.push('{');
             for at in 0..(*count).min(MAX_ELEMENTS) {
                 if at > 0 {
@@ -543,11 +543,11 @@ fn show(kind: &Type, bytes: &[u8], format: Option<Format>, out: &mut String) {
             }
             out.push_str(if *count > MAX_ELEMENTS { ", …}" } else { "}" });
         }
-        Kind::Pointer { .. } => {
+        TypeKind::Pointer { .. } => {
             let _ = write!(out, "0x{bits:x}");
         }
-        Kind::Boolean => out.push_str(if bits & 1 == 1 { "true" } else { "false" }),
-        Kind::Enum { values, .. } => {
+        TypeKind::Boolean => out.push_str(if bits & 1 == 1 { "true" } else { "false" }),
+        TypeKind::Enum { values, .. } => {
             let number = scalar(kind, bits).unwrap_or(Value::Int(0));
             let named = values.iter().find(|(_, v)| Value::Int(*v as i128) == number);
             match named {
@@ -557,7 +557,7 @@ fn show(kind: &Type, bytes: &[u8], format: Option<Format>, out: &mut String) {
                 }
             }
         }
-        Kind::Float if kind.size == 4 => {
+        TypeKind::Float if kind.size == 4 => {
             out.push_str(&wavesim_array::show::bits(bits, Some(DType::F32), 1));
         }
         _ => match scalar(kind, bits) {

@@ -2,7 +2,7 @@
 
 use crate::sites;
 use crate::ulp::{self, Largest};
-use isa_exactness::{Bound, Kind, approximated, kind};
+use isa_exactness::{Bound, BuiltinKind, approximated, kind};
 use isa_spec::pcode::ir::{BinOp, Builtin, Expr, ExprKind, Semantics, Ty};
 use isa_spec::pcode::visit::{VisitorMut, walk_expr_mut};
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ impl<'a> VisitorMut<'a> for Shift {
     fn expr(&mut self, expr: &'a mut Expr) {
         // The result of a function that is computed in another format is the converted one.
         let converted = matches!(&expr.kind, ExprKind::Call(Builtin::Pure(outer), args)
-            if expr.ty.is_float() && kind(*outer) == Kind::Rounds && args.len() == 1 && approximated(&args[0]).is_some());
+            if expr.ty.is_float() && kind(*outer) == BuiltinKind::Rounds && args.len() == 1 && approximated(&args[0]).is_some());
         if converted || approximated(expr).is_some() {
             *expr = self.shifted(expr);
         } else {

@@ -1,7 +1,7 @@
 //! The instructions of a program whose results are not exact, and which of the results of an execution are not.
 
 use crate::origin::{Cause, Origin};
-use isa_exactness::{Aspect, Bound, Exactness, Kind, kind};
+use isa_exactness::{Aspect, Bound, BuiltinKind, Exactness, kind};
 use isa_spec::pcode::ir::{Builtin, Expr, ExprKind, Role, Semantics, Ty};
 use isa_spec::pcode::visit::each_expr;
 use wavesim_engine::reference;
@@ -88,7 +88,7 @@ fn conversions(sem: &Semantics) -> Vec<Conversion> {
     let mut found: Vec<Conversion> = Vec::new();
     each_expr(&sem.body, |expr| {
         let source = match &expr.kind {
-            ExprKind::Call(Builtin::Pure(function), args) if kind(*function) == Kind::ToInteger => {
+            ExprKind::Call(Builtin::Pure(function), args) if kind(*function) == BuiltinKind::ToInteger => {
                 args.first()
             }
             ExprKind::Convert(from) if from.ty.is_float() && !expr.ty.is_float() => Some(&**from),

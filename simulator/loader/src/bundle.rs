@@ -155,12 +155,12 @@ pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, LoadError> {
 }
 
 /// Reads offset, size and ID of the entry whose header is at `index`.
-fn header(bytes: &[u8], at: &mut usize) -> Option<(usize, usize, String)> {
-    let field = |k: usize| usize::try_from(number(bytes, *at + 8 * k)?).ok();
+fn header(bytes: &[u8], position: &mut usize) -> Option<(usize, usize, String)> {
+    let field = |k: usize| usize::try_from(number(bytes, *position + 8 * k)?).ok();
     let (offset, size, len) = (field(0)?, field(1)?, field(2)?);
-    let name = *at + 24;
+    let name = *position + 24;
     let id = bytes.get(name..name.checked_add(len)?)?;
-    *at = name + len;
+    *position = name + len;
     Some((offset, size, String::from_utf8_lossy(id).into_owned()))
 }
 

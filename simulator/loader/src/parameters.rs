@@ -1,6 +1,6 @@
 //! The parameters of a kernel as its source has them: names and types, from the metadata or the debug information.
 
-use super::debug_info::{DebugInfo, Kind, Type, TypeRef};
+use super::debug_info::{DebugInfo, Type, TypeKind, TypeRef};
 use super::metadata::Arg;
 use std::fmt;
 use wavesim_array::DType;
@@ -66,12 +66,12 @@ impl Parameter {
         }
         self.type_name = Some(of.name.replace(" *", "*").replace(" &", "&"));
         let pointee = match of.kind {
-            Kind::Pointer { target, .. } => target.and_then(resolve),
+            TypeKind::Pointer { target, .. } => target.and_then(resolve),
             _ => Some(of.clone()),
         };
         self.element = pointee.and_then(|of| match of.kind {
             // A vector.
-            Kind::Array { element, .. } => element.dtype(),
+            TypeKind::Array { element, .. } => element.dtype(),
             _ => of.dtype(),
         });
     }

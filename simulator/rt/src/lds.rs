@@ -97,7 +97,7 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
 /// Returns whether the elements of all active lanes are inside the allocation; sets the offsets of inactive
 /// lanes to 0.
 #[inline(always)]
-fn is_inside<const BYTES: usize>(cx: &Cx<'_>, at: &mut LaneVec, exec: u32) -> bool {
+fn is_inside<const BYTES: usize>(cx: &Cx<'_>, lanes: &mut LaneVec, exec: u32) -> bool {
     // Elements are whole dwords, or parts of one.
     if BYTES > 2 && !BYTES.is_multiple_of(4) {
         return false;
@@ -106,9 +106,9 @@ fn is_inside<const BYTES: usize>(cx: &Cx<'_>, at: &mut LaneVec, exec: u32) -> bo
     #[cfg(target_arch = "x86_64")]
     if cx.fast.is_some() {
         // SAFETY: `cx.fast` proves AVX2 (H1).
-        return unsafe { is_below_avx2(at, exec, last) };
+        return unsafe { is_below_avx2(lanes, exec, last) };
     }
-    is_below_anywhere(at, exec, last)
+    is_below_anywhere(lanes, exec, last)
 }
 
 /// Returns the last offset at which an element is inside the allocation.
@@ -121,16 +121,16 @@ pub(super) fn last_offset(cx: &Cx<'_>, bytes: usize) -> Option<u32> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline(never)]
-fn is_below_avx2(at: &mut LaneVec, exec: u32, last: u32) -> bool {
-    switch_off(at, exec);
+fn is_below_avx2(lanes: &mut LaneVec, exec: u32, last: u32) -> bool {
+    switch_off(lanes, exec);
     // SAFETY: this function is compiled for AVX2, so its caller guarantees it (H1).
-    unsafe { is_below(at, last) }
+    unsafe { is_below(lanes, last) }
 }
 
 #[inline(never)]
-fn is_below_anywhere(at: &mut LaneVec, exec: u32, last: u32) -> bool {
-    switch_off(at, exec);
-    at.0.iter().all(|offset| *offset <= last)
+fn is_below_anywhere(lanes: &mut LaneVec, exec: u32, last: u32) -> bool {
+    switch_off(lanes, exec);
+    lanes.0.iter().all(|offset| *offset <= last)
 }
 
 /// Returns whether no offset is above `last`.
@@ -138,11 +138,11 @@ fn is_below_anywhere(at: &mut LaneVec, exec: u32, last: u32) -> bool {
 /// # Safety
 /// The host has AVX2 (H1; x86-64).
 #[inline(always)]
-pub(super) unsafe fn is_below(at: &LaneVec, last: u32) -> bool {
+pub(super) unsafe fn is_below(lanes: &LaneVec, last: u32) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
-        let [a, b, c, d] = simd_vectors(at);
+        let [a, b, c, d] = simd_vectors(lanes);
         // SAFETY: the caller guarantees that the host has AVX2.
         unsafe {
             let highest = _mm256_max_epu32(_mm256_max_epu32(a, b), _mm256_max_epu32(c, d));
@@ -152,14 +152,14 @@ pub(super) unsafe fn is_below(at: &LaneVec, last: u32) -> bool {
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    at.0.iter().all(|offset| *offset <= last)
+    lanes.0.iter().all(|offset| *offset <= last)
 }
 
 #[inline(always)]
-fn switch_off(at: &mut LaneVec, exec: u32) {
+fn switch_off(lanes: &mut LaneVec, exec: u32) {
     if exec != u32::MAX {
         for l in 0..32 {
-            at.0[l] = if exec & 1 << l != 0 { at.0[l] } else { 0 };
+            lanes.0[l] = if exec & 1 << l != 0 { lanes.0[l] } else { 0 };
         }
     }
 }

@@ -258,16 +258,16 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn unknown(name: &str, at: Range<usize>, constants: &Constants) -> TextError {
+fn unknown(name: &str, range: Range<usize>, constants: &Constants) -> TextError {
     let known = diag::nearest(name, constants.iter().map(|(name, _)| name));
-    TextError::new(at, format!("`{name}` has no value")).help(match known {
+    TextError::new(range, format!("`{name}` has no value")).help(match known {
         Some(near) => format!("did you mean `{near}`? Or give a value with -D {name}=…"),
         None => format!("give it one with -D {name}=…, or with a line `const {name} = …`"),
     })
 }
 
-fn overflow(at: Range<usize>) -> TextError {
-    TextError::new(at, "this cannot be evaluated: division by zero, or overflow")
+fn overflow(range: Range<usize>) -> TextError {
+    TextError::new(range, "this cannot be evaluated: division by zero, or overflow")
 }
 
 fn negate(n: Num) -> Num {

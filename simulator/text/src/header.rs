@@ -143,15 +143,15 @@ impl<'a> HeaderParser<'a> {
         }
     }
 
-    fn check_unique(&mut self, name: &str, at: Range<usize>, line: u32) -> Result<(), TextError> {
+    fn check_unique(&mut self, name: &str, range: Range<usize>, line: u32) -> Result<(), TextError> {
         if let Some(first) = self.seen.get(name) {
-            return Err(TextError::new(at, format!("`{name}` is already given in line {first}")));
+            return Err(TextError::new(range, format!("`{name}` is already given in line {first}")));
         }
         self.seen.insert(name.to_string(), line);
         Ok(())
     }
 
-    fn key(&mut self, name: &str, at: Range<usize>, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+    fn key(&mut self, name: &str, range: Range<usize>, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
         match name {
             "local" => self.header.local = self.dimensions(cursor, "a workgroup's size")?,
             "global" => self.header.global = self.dimensions(cursor, "the number of workgroups")?,
@@ -195,7 +195,7 @@ impl<'a> HeaderParser<'a> {
                 };
             }
             other => {
-                let error = TextError::new(at, format!("`{other}` is not a launch key"));
+                let error = TextError::new(range, format!("`{other}` is not a launch key"));
                 return Err(match diag::nearest(other, KEYS) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),
                     None => {
@@ -297,12 +297,12 @@ impl<'a> HeaderParser<'a> {
         &mut self,
         name: &str,
         type_name: &str,
-        at: Range<usize>,
+        range: Range<usize>,
         line: u32,
         cursor: &mut Cursor<'_>,
     ) -> Result<(), TextError> {
         let image = image::image(type_name, cursor, &self.header.constants)?;
-        let span = at.start..cursor.span().start.max(at.start);
+        let span = range.start..cursor.span().start.max(range.start);
         let failed = |message: String| TextError::new(span.clone(), message);
         let (dtype, shape) = image::array_type(&image).map_err(failed)?;
         self.reserve(name, dtype, &shape, span.clone())?;
@@ -313,10 +313,10 @@ impl<'a> HeaderParser<'a> {
         let array = if is_picture {
             cursor.bump();
             cursor.bump();
-            let at = cursor.span();
+            let range = cursor.span();
             let path = self.path(cursor)?;
             cursor.expect(')', "after the file's name")?;
-            let failed = |message: String| TextError::new(at.clone(), message);
+            let failed = |message: String| TextError::new(range.clone(), message);
             let picture = picture::read(&path, &self.options.files).map_err(|e| failed(e.to_string()))?;
             image::from_picture(&image, &picture).map_err(failed)?
         } else if cursor.peek().is_some() {
@@ -336,17 +336,17 @@ impl<'a> HeaderParser<'a> {
         name: &str,
         dtype: DType,
         shape: &[u64],
-        at: Range<usize>,
+        range: Range<usize>,
     ) -> Result<(), TextError> {
         let size =
-            array::size_bytes(dtype, shape).map_err(|e| TextError::new(at.clone(), e.to_string()))? as u64;
+            array::size_bytes(dtype, shape).map_err(|e| TextError::new(range.clone(), e.to_string()))? as u64;
         let left = self.options.global_bytes.saturating_sub(self.used);
         if size > left {
             let message = format!(
                 "{name} needs {size} bytes but {left} of {} bytes of global memory are free",
                 self.options.global_bytes
             );
-            return Err(TextError::new(at, message).help("--global-memsize MB gives more"));
+            return Err(TextError::new(range, message).help("--global-memsize MB gives more"));
         }
         self.used += size;
         Ok(())

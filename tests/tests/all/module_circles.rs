@@ -56,31 +56,38 @@ fn tokens(text: &str) -> Vec<&str> {
 }
 
 /// Calls `visit` with each path that begins at `prefix`; `at` is the position behind it.
-fn paths<'a>(tokens: &[&'a str], at: &mut usize, prefix: &[&'a str], visit: &mut dyn FnMut(&[&'a str])) {
+fn paths<'a>(
+    tokens: &[&'a str],
+    position: &mut usize,
+    prefix: &[&'a str],
+    visit: &mut dyn FnMut(&[&'a str]),
+) {
     let mut path = prefix.to_vec();
-    while tokens.get(*at) == Some(&"::") {
-        *at += 1;
-        match tokens.get(*at) {
+    while tokens.get(*position) == Some(&"::") {
+        *position += 1;
+        match tokens.get(*position) {
             Some(&"{") => {
-                while !matches!(tokens.get(*at), None | Some(&"}")) {
-                    *at += 1;
-                    if let Some(name) = tokens.get(*at).filter(|name| !["}", ",", "self"].contains(*name)) {
-                        *at += 1;
-                        paths(tokens, at, &[&path[..], &[name]].concat(), visit);
+                while !matches!(tokens.get(*position), None | Some(&"}")) {
+                    *position += 1;
+                    if let Some(name) =
+                        tokens.get(*position).filter(|name| !["}", ",", "self"].contains(*name))
+                    {
+                        *position += 1;
+                        paths(tokens, position, &[&path[..], &[name]].concat(), visit);
                         // An alias: `as name`.
-                        while !matches!(tokens.get(*at), None | Some(&"}" | &",")) {
-                            *at += 1;
+                        while !matches!(tokens.get(*position), None | Some(&"}" | &",")) {
+                            *position += 1;
                         }
-                    } else if tokens.get(*at) == Some(&"self") {
+                    } else if tokens.get(*position) == Some(&"self") {
                         visit(&path);
                     }
                 }
-                *at += 1;
+                *position += 1;
                 return;
             }
             Some(name) if name.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
                 path.push(name);
-                *at += 1;
+                *position += 1;
             }
             _ => break,
         }

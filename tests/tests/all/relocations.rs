@@ -117,16 +117,16 @@ impl<'d> Linked<'d> {
 
 /// Checks a field for which LLVM's assembler emits a relocation to a symbol at `value` (`None` if undefined).
 /// Returns an error message if the field is wrong.
-fn check(ours: &Linked, kind: u32, at: u64, value: Option<u64>, addend: i64) -> Result<(), String> {
+fn check(ours: &Linked, kind: u32, offset: u64, value: Option<u64>, addend: i64) -> Result<(), String> {
     let target = value.unwrap_or(0).wrapping_add(addend as u64);
-    let relative = target.wrapping_sub(at);
-    let holds = |len: usize, expected: u64| match ours.field(at, len) {
-        found if found == expected && !ours.loader.contains_key(&at) => Ok(()),
+    let relative = target.wrapping_sub(offset);
+    let holds = |len: usize, expected: u64| match ours.field(offset, len) {
+        found if found == expected && !ours.loader.contains_key(&offset) => Ok(()),
         found => Err(format!("0x{found:x}, not 0x{expected:x}")),
     };
-    let loaded = |kinds: &[u32]| match (ours.loader.get(&at), value) {
+    let loaded = |kinds: &[u32]| match (ours.loader.get(&offset), value) {
         (Some((kind, address)), Some(_)) if kinds.contains(kind) && *address == target => Ok(()),
-        (None, None) if ours.field(at, 8) == 0 => Ok(()),
+        (None, None) if ours.field(offset, 8) == 0 => Ok(()),
         (found, _) => Err(format!("{found:x?}, not one of {kinds:?} to 0x{target:x}")),
     };
     match kind {
@@ -139,7 +139,7 @@ fn check(ours: &Linked, kind: u32, at: u64, value: Option<u64>, addend: i64) -> 
             // The distance to the GOT entry that holds the symbol.
             let table = ours.file.section_by_name(".got").ok_or("no .got")?;
             let entry = (table.address()..table.address() + table.size()).step_by(8).find(|entry| {
-                let distance = entry.wrapping_add(addend as u64).wrapping_sub(at);
+                let distance = entry.wrapping_add(addend as u64).wrapping_sub(offset);
                 let half = if kind == GOTPCREL32_LO { distance & 0xffff_ffff } else { distance >> 32 };
                 let right = match value {
                     Some(value) => ours.loader.get(entry).is_some_and(|(_, address)| *address == value),
@@ -147,7 +147,7 @@ fn check(ours: &Linked, kind: u32, at: u64, value: Option<u64>, addend: i64) -> 
                 };
                 right && holds(4, half).is_ok()
             });
-            entry.map(|_| ()).ok_or(format!("0x{:x} leads to no such entry", ours.field(at, 4)))
+            entry.map(|_| ()).ok_or(format!("0x{:x} leads to no such entry", ours.field(offset, 4)))
         }
         other => Err(format!("type {other} is not expected")),
     }

@@ -7,7 +7,7 @@ use crate::variables::{self, Object};
 use crate::view;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use wavesim_loader::debug_info::{Kind, Type};
+use wavesim_loader::debug_info::{Type, TypeKind};
 
 /// Maximum length of a parameter's value in a list of frames.
 const MAX_PARAMETER: usize = 32;
@@ -174,7 +174,7 @@ impl Debugger<'_> {
 
 /// Writes a type as C declares it.
 fn type_text(kind: &Type, depth: usize, out: &mut String) {
-    let Kind::Struct(members) = &kind.kind else {
+    let TypeKind::Struct(members) = &kind.kind else {
         out.push_str(&kind.name);
         return;
     };

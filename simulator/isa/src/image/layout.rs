@@ -57,7 +57,7 @@ pub struct Place {
 /// The layout of an image.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    kind: Kind,
+    kind: LayoutKind,
     /// Texels in each direction of an element.
     block: u32,
     /// Bytes of an element.
@@ -69,7 +69,7 @@ pub struct Layout {
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum LayoutKind {
     Linear { levels: Vec<Level>, layer_bytes: u64 },
     Tiled { table: u32, key: u32, tile: &'static Tile, levels: Vec<TiledLevel>, slice_blocks: u64 },
 }
@@ -98,7 +98,7 @@ impl Image {
             }
             let (levels, layer_bytes) = (self.levels(arch)?, self.layer_bytes(arch)?);
             let bytes = layer_bytes * self.layers as u64 * self.size[2] as u64;
-            let kind = Kind::Linear { levels, layer_bytes };
+            let kind = LayoutKind::Linear { levels, layer_bytes };
             return Ok(Layout { kind, block, element_bytes, bytes, alignment: 256 });
         }
         self.tiled(arch)
@@ -155,7 +155,7 @@ impl Image {
         levels.reverse();
         let slices = (self.layers * self.size[2]).div_ceil(1 << tile.size[2]) as u64;
         let alignment = 1 << tile.bits();
-        let kind = Kind::Tiled { table, key, tile, levels, slice_blocks: next };
+        let kind = LayoutKind::Tiled { table, key, tile, levels, slice_blocks: next };
         Ok(Layout { kind, block, element_bytes: bytes as u64, bytes: slices * next * alignment, alignment })
     }
 
@@ -207,14 +207,14 @@ impl Layout {
         let Place { level, x, y, z, sample } = place;
         let (x, y) = (x / self.block, y / self.block);
         match &self.kind {
-            Kind::Linear { levels, layer_bytes } => {
+            LayoutKind::Linear { levels, layer_bytes } => {
                 let level = &levels[level as usize];
                 z as u64 * layer_bytes
                     + level.offset
                     + y as u64 * level.row_bytes
                     + x as u64 * self.element_bytes
             }
-            Kind::Tiled { table, key, tile, levels, slice_blocks } => {
+            LayoutKind::Tiled { table, key, tile, levels, slice_blocks } => {
                 let level = &levels[level as usize];
                 let [columns, rows, depth] = tile.size;
                 let block = (z >> depth) as u64 * slice_blocks

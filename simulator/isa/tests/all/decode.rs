@@ -27,22 +27,22 @@ fn field(encoding: &Encoding, name: &str) -> Option<usize> {
 fn applies(
     table: &ArchTable,
     entries: &Entries,
-    at: usize,
+    index: usize,
     entry: EntryId,
     values: &[u32; MAX_FIELDS],
 ) -> bool {
-    let (encoding, entry) = (&table.encodings[at], &table.entries[entry as usize]);
+    let (encoding, entry) = (&table.encodings[index], &table.entries[entry as usize]);
     if encoding.conditions[entry.cond as usize].expr.eval(values) != 0 {
         return true;
     }
     let Some(y) = field(encoding, "OPY") else {
         let instruction = &table.instructions[entry.inst as usize];
-        return table.entries_of(instruction).iter().all(|e| e.enc as usize == at);
+        return table.entries_of(instruction).iter().all(|e| e.enc as usize == index);
     };
     let plain = |e: &Encoding| field(e, "OPY").is_some() && field(e, "LITERAL").is_none();
     let plain = table.encodings.iter().position(plain).expect("dual instructions without a literal");
     let halves = [entry.opcode as u32, values[y]];
-    at != plain && halves.iter().any(|opcode| !entries.contains_key(&(plain, *opcode)))
+    index != plain && halves.iter().any(|opcode| !entries.contains_key(&(plain, *opcode)))
 }
 
 fn naive(table: &ArchTable, entries: &Entries, bits: u128) -> Option<Inst> {

@@ -71,22 +71,22 @@ impl Emitter<'_> {
 
     /// Returns the controls of the host's shuffle for selectors below 8: for the low word, and for the high
     /// word.
-    fn shuffle_controls(&mut self, at: V) -> [V; 2] {
-        if let Some(found) = self.b.facts.shuffle_controls.get(&at) {
+    fn shuffle_controls(&mut self, selector: V) -> [V; 2] {
+        if let Some(found) = self.b.facts.shuffle_controls.get(&selector) {
             return *found;
         }
         let host_width = HostWidth::W32;
         let three = self.b.f.vconst([0x0303_0303; 8]);
-        let byte = self.band(host_width, at, three);
+        let byte = self.band(host_width, selector, three);
         let own = self.own_byte_offsets();
         let byte = self.bor(host_width, byte, own);
         // The shuffle gives zero where the highest bit of a control byte is set.
-        let bit = self.shift_by(crate::lowering::Shift::Left, host_width, at, 5);
+        let bit = self.shift_by(crate::lowering::Shift::Left, host_width, selector, 5);
         let top = self.b.f.vconst([0x8080_8080; 8]);
         let bit = self.band(host_width, bit, top);
         let of_low = self.bor(host_width, byte, bit);
         let found = [of_low, self.bxor(host_width, of_low, top)];
-        self.b.facts.shuffle_controls.insert(at, found);
+        self.b.facts.shuffle_controls.insert(selector, found);
         found
     }
 
@@ -96,15 +96,15 @@ impl Emitter<'_> {
     }
 
     /// Selects bytes of a word by the bytes of another: 0 to 3 select a byte, other values give zero.
-    fn permute_word(&mut self, word: V, at: V) -> V {
+    fn permute_word(&mut self, word: V, selector: V) -> V {
         // Above 3, the highest bit gets set, for which the host's shuffle gives zero.
         let beyond = self.b.f.vconst([0x7c7c_7c7c; 8]);
-        let at = self.b.f.rvm(Code::VEX_Vpaddusb_ymm_ymm_ymmm256, at, beyond, None);
+        let selector = self.b.f.rvm(Code::VEX_Vpaddusb_ymm_ymm_ymmm256, selector, beyond, None);
         let kept = self.b.f.vconst([0x8383_8383; 8]);
-        let at = self.band(HostWidth::W32, at, kept);
+        let selector = self.band(HostWidth::W32, selector, kept);
         let own = self.own_byte_offsets();
-        let at = self.bor(HostWidth::W32, at, own);
-        self.b.f.rvm(SHUFFLE, word, at, None)
+        let selector = self.bor(HostWidth::W32, selector, own);
+        self.b.f.rvm(SHUFFLE, word, selector, None)
     }
 
     /// Returns the selector of a byte permute that may contain values above 7. Returns `None` if the
@@ -142,7 +142,7 @@ impl Emitter<'_> {
     /// runs.
     pub fn split_on_selector(
         &mut self,
-        at: V,
+        selectors: V,
         run_op: &RunOp,
         sources: &[(Role, Vec<Val>)],
         packet: &mut Packet,
@@ -150,12 +150,12 @@ impl Emitter<'_> {
         let d = self.ops[run_op.op_index as usize].d;
         let others = self.b.f.vconst([OUT_OF_RANGE; 8]);
         // Emitted before the branch, so that other operations with this selector can use it.
-        self.shuffle_controls(at);
+        self.shuffle_controls(selectors);
         let [slow_path, done] = [(); 2].map(|()| self.b.f.label());
         let out = self.b.f.fresh(Class::Vec);
         let (known, env) = (self.b.facts.clone(), self.env.clone());
-        self.b.f.branch_if_any(at, others, slow_path);
-        self.b.facts.record_bits(at, KnownBits { zeros: OUT_OF_RANGE, ones: 0 });
+        self.b.f.branch_if_any(selectors, others, slow_path);
+        self.b.facts.record_bits(selectors, KnownBits { zeros: OUT_OF_RANGE, ones: 0 });
         for last in [false, true] {
             self.emit_steps(run_op, sources, packet)?;
             let v = self.register(packet, d);

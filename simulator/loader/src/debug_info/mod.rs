@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use location::{Location, Missing, Piece, Register, Space, State, register};
 pub use storage::SignedResult;
-pub use types::{Kind, Member, Type, TypeRef};
+pub use types::{Member, Type, TypeKind, TypeRef};
 
 /// Maximum number of functions, inlined calls and names that are kept.
 const MAX_ENTRIES: usize = 1 << 20;

@@ -1,7 +1,7 @@
 //! The variables that have storage: those in LDS, and those in the frames of functions.
 
 use super::location::{Op, Register, register};
-use super::types::Kind;
+use super::types::TypeKind;
 use super::{DebugInfo, Reader, Unit};
 use crate::objects::{Frame, Object};
 use gimli::{AttributeValue, UnitOffset};
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     /// Returns whether a variable is a signed integer of 32 bits.
     fn is_signed(&self, number: usize, die: &super::Entry<'a>) -> bool {
         let of = self.type_of(number, die).and_then(|of| self.resolve(of, 0));
-        of.is_some_and(|of| of.size == 4 && of.kind == Kind::Integer { signed: true })
+        of.is_some_and(|of| of.size == 4 && of.kind == TypeKind::Integer { signed: true })
     }
 
     fn frames(&self, number: usize) -> gimli::Result<Vec<Frame>> {

@@ -26,13 +26,13 @@ pub struct Type {
     /// Size in bytes.
     pub size: u64,
     /// What it consists of.
-    pub kind: Kind,
+    pub kind: TypeKind,
 }
 
 /// The kinds of types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
-pub enum Kind {
+pub enum TypeKind {
     Integer {
         signed: bool,
     },
@@ -72,26 +72,30 @@ impl Type {
     /// Returns the element type of arrays that has the representation of a type.
     pub fn dtype(&self) -> Option<DType> {
         Some(match (&self.kind, self.size) {
-            (Kind::Float, 2) if self.name.contains("bf16") => DType::BF16,
-            (Kind::Float, 2) => DType::F16,
-            (Kind::Float, 4) => DType::F32,
-            (Kind::Float, 8) => DType::F64,
-            (Kind::Integer { signed: true } | Kind::Enum { signed: true, .. }, size) => match size {
+            (TypeKind::Float, 2) if self.name.contains("bf16") => DType::BF16,
+            (TypeKind::Float, 2) => DType::F16,
+            (TypeKind::Float, 4) => DType::F32,
+            (TypeKind::Float, 8) => DType::F64,
+            (TypeKind::Integer { signed: true } | TypeKind::Enum { signed: true, .. }, size) => match size {
                 1 => DType::I8,
                 2 => DType::I16,
                 4 => DType::I32,
                 8 => DType::I64,
                 _ => return None,
             },
-            (Kind::Integer { .. } | Kind::Enum { .. } | Kind::Boolean | Kind::Pointer { .. }, size) => {
-                match size {
-                    1 => DType::U8,
-                    2 => DType::U16,
-                    4 => DType::U32,
-                    8 => DType::U64,
-                    _ => return None,
-                }
-            }
+            (
+                TypeKind::Integer { .. }
+                | TypeKind::Enum { .. }
+                | TypeKind::Boolean
+                | TypeKind::Pointer { .. },
+                size,
+            ) => match size {
+                1 => DType::U8,
+                2 => DType::U16,
+                4 => DType::U32,
+                8 => DType::U64,
+                _ => return None,
+            },
             _ => return None,
         })
     }
@@ -125,13 +129,13 @@ impl<'a> Reader<'a> {
                     _ => return None,
                 };
                 let kind = match encoding {
-                    gimli::DW_ATE_boolean => Kind::Boolean,
-                    gimli::DW_ATE_float => Kind::Float,
-                    gimli::DW_ATE_signed | gimli::DW_ATE_signed_char => Kind::Integer { signed: true },
+                    gimli::DW_ATE_boolean => TypeKind::Boolean,
+                    gimli::DW_ATE_float => TypeKind::Float,
+                    gimli::DW_ATE_signed | gimli::DW_ATE_signed_char => TypeKind::Integer { signed: true },
                     gimli::DW_ATE_unsigned | gimli::DW_ATE_unsigned_char | gimli::DW_ATE_UTF => {
-                        Kind::Integer { signed: false }
+                        TypeKind::Integer { signed: false }
                     }
-                    _ => Kind::Other,
+                    _ => TypeKind::Other,
                 };
                 of_size(named(""), kind)
             }
@@ -161,13 +165,13 @@ impl<'a> Reader<'a> {
                 Some(Type {
                     name: format!("{target} {mark}"),
                     size: size.unwrap_or(default),
-                    kind: Kind::Pointer { space, target: inner },
+                    kind: TypeKind::Pointer { space, target: inner },
                 })
             }
             gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
                 let word = if entry.tag() == gimli::DW_TAG_union_type { "union" } else { "struct" };
                 let name = name.clone().unwrap_or_else(|| word.to_string());
-                of_size(name, Kind::Struct(self.members(of, unit, depth)?))
+                of_size(name, TypeKind::Struct(self.members(of, unit, depth)?))
             }
             gimli::DW_TAG_array_type => {
                 let mut element = self.resolve(inner?, depth + 1)?;
@@ -175,7 +179,7 @@ impl<'a> Reader<'a> {
                 let counts = self.counts(of, unit)?;
                 for count in counts.iter().rev() {
                     let size = element.size.saturating_mul(*count);
-                    let kind = Kind::Array { count: *count, element: Box::new(element) };
+                    let kind = TypeKind::Array { count: *count, element: Box::new(element) };
                     element = Type { name: String::new(), size, kind };
                 }
                 let suffix: String = counts.iter().map(|count| format!("[{count}]")).collect();
@@ -186,7 +190,7 @@ impl<'a> Reader<'a> {
             }
             gimli::DW_TAG_enumeration_type => {
                 let base = inner.and_then(|inner| self.resolve(inner, depth + 1));
-                let signed = base.is_none_or(|base| base.kind == Kind::Integer { signed: true });
+                let signed = base.is_none_or(|base| base.kind == TypeKind::Integer { signed: true });
                 let mut values = Vec::new();
                 self.children(of, unit, |child| {
                     if child.tag() == gimli::DW_TAG_enumerator
@@ -196,16 +200,16 @@ impl<'a> Reader<'a> {
                         values.push((self.name(unit, child).unwrap_or_default(), number));
                     }
                 })?;
-                of_size(named("enum "), Kind::Enum { signed, values })
+                of_size(named("enum "), TypeKind::Enum { signed, values })
             }
-            _ => of_size(name.clone().unwrap_or_else(|| "?".to_string()), Kind::Other),
+            _ => of_size(name.clone().unwrap_or_else(|| "?".to_string()), TypeKind::Other),
         }
     }
 
     fn resolve_or_void(&self, of: Option<TypeRef>, depth: usize) -> Option<Type> {
         match of {
             Some(of) => self.resolve(of, depth),
-            None => Some(Type { name: "void".to_string(), size: 0, kind: Kind::Other }),
+            None => Some(Type { name: "void".to_string(), size: 0, kind: TypeKind::Other }),
         }
     }
 

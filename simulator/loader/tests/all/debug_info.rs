@@ -1,7 +1,7 @@
 //! Functions, variables and types of code objects.
 
 use object::{Object, ObjectSection};
-use wavesim_loader::debug_info::{DebugInfo, Kind, Location, Missing, Piece, Space, State};
+use wavesim_loader::debug_info::{DebugInfo, Location, Missing, Piece, Space, State, TypeKind};
 
 fn read(name: &str, change: impl Fn(&mut Vec<u8>)) -> DebugInfo {
     let path = format!("{}/../../tests/filetests/debug/objects/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -87,11 +87,11 @@ fn types_have_names_and_members() {
     let node = variables.iter().find(|v| v.name == "node").unwrap();
     let pointer = debug.type_of(node.kind.unwrap()).unwrap();
     assert_eq!((pointer.name.as_str(), pointer.size), ("Node *", 4));
-    let Kind::Pointer { space: Space::Private, target: Some(target) } = pointer.kind else {
+    let TypeKind::Pointer { space: Space::Private, target: Some(target) } = pointer.kind else {
         panic!("{pointer:?}")
     };
     let target = debug.type_of(target).unwrap();
-    let Kind::Struct(members) = &target.kind else { panic!("{target:?}") };
+    let TypeKind::Struct(members) = &target.kind else { panic!("{target:?}") };
     let listed: Vec<_> = members.iter().map(|m| (&*m.name, m.offset, &*m.kind.name)).collect();
     assert_eq!(
         listed,

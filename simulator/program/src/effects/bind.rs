@@ -189,7 +189,7 @@ impl Bind<'_> {
     fn registers(
         &self,
         operand: &Operand,
-        at: u16,
+        index: u16,
         count: u16,
         touch: &Access,
         start: Use,
@@ -199,23 +199,23 @@ impl Bind<'_> {
         let lanes = self.lanes(touch.lanes, operand.role == Role::S0 && !touch.write);
         match self.code(operand) {
             Some(Code::Vgpr(reg)) => {
-                let first = self.binding.register(operand, reg) + at;
+                let first = self.binding.register(operand, reg) + index;
                 let always = used.always && !(touch.write && self.preserves_lanes());
                 let msb = operand.msb.map(|position| Relative::Msb { position });
                 let relative = used.relative.or(msb);
                 out.push(Use { file: File::Vgpr, first, lanes, always, relative, ..used });
             }
             Some(Code::Fixed(reg)) if !touch.write => {
-                out.push(Use { file: File::Vgpr, first: reg + at, lanes, ..used });
+                out.push(Use { file: File::Vgpr, first: reg + index, lanes, ..used });
             }
             Some(Code::Sgpr(reg)) if reg as usize == NULL => {}
             // A 16-bit scalar result clears the upper half.
             Some(Code::Sgpr(reg)) if reg as usize <= EXEC_HI => {
                 let bits = if touch.write { u32::MAX } else { used.bits };
-                out.push(Use { file: File::Sgpr, first: reg + at, bits, ..used });
+                out.push(Use { file: File::Sgpr, first: reg + index, bits, ..used });
             }
-            Some(Code::Scc) if at == 0 && !touch.write => out.push(Use { file: File::Scc, ..used }),
-            Some(code @ (Code::Vccz | Code::Execz)) if at == 0 && !touch.write => {
+            Some(Code::Scc) if index == 0 && !touch.write => out.push(Use { file: File::Scc, ..used }),
+            Some(code @ (Code::Vccz | Code::Execz)) if index == 0 && !touch.write => {
                 let first = if code == Code::Vccz { VCC_LO } else { EXEC_LO } as u16;
                 out.push(Use { first, count: self.mask_words(), bits: u32::MAX, ..used });
             }

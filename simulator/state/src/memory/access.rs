@@ -157,9 +157,9 @@ integers! {
 /// # Safety
 /// The word can be written, and its address is a multiple of 4.
 #[inline(always)]
-pub unsafe fn exchange_u32(at: *mut u8, old: u32, new: u32) -> bool {
+pub unsafe fn exchange_u32(pointer: *mut u8, old: u32, new: u32) -> bool {
     // SAFETY: the caller guarantees a valid, aligned word, which others access through this module.
-    let word = unsafe { AtomicU32::from_ptr(at.cast()) };
+    let word = unsafe { AtomicU32::from_ptr(pointer.cast()) };
     word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
@@ -168,9 +168,9 @@ pub unsafe fn exchange_u32(at: *mut u8, old: u32, new: u32) -> bool {
 /// # Safety
 /// The word can be written, and its address is a multiple of 8.
 #[inline(always)]
-pub unsafe fn exchange_u64(at: *mut u8, old: u64, new: u64) -> bool {
+pub unsafe fn exchange_u64(pointer: *mut u8, old: u64, new: u64) -> bool {
     // SAFETY: as in `exchange_u32`.
-    let word = unsafe { AtomicU64::from_ptr(at.cast()) };
+    let word = unsafe { AtomicU64::from_ptr(pointer.cast()) };
     word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
@@ -179,25 +179,25 @@ pub unsafe fn exchange_u64(at: *mut u8, old: u64, new: u64) -> bool {
 /// # Safety
 /// The bytes can be read.
 #[inline(always)]
-pub unsafe fn load<const N: usize>(at: *const u8) -> [u8; N] {
+pub unsafe fn load<const N: usize>(pointer: *const u8) -> [u8; N] {
     let mut bytes = [0; N];
     let mut done = 0;
     // SAFETY: the caller guarantees that `N` bytes can be read; only bytes below `N` are.
     unsafe {
         while N - done >= 8 {
-            bytes[done..done + 8].copy_from_slice(&load_u64(at.add(done)).to_ne_bytes());
+            bytes[done..done + 8].copy_from_slice(&load_u64(pointer.add(done)).to_ne_bytes());
             done += 8;
         }
         if N - done >= 4 {
-            bytes[done..done + 4].copy_from_slice(&load_u32(at.add(done)).to_ne_bytes());
+            bytes[done..done + 4].copy_from_slice(&load_u32(pointer.add(done)).to_ne_bytes());
             done += 4;
         }
         if N - done >= 2 {
-            bytes[done..done + 2].copy_from_slice(&load_u16(at.add(done)).to_ne_bytes());
+            bytes[done..done + 2].copy_from_slice(&load_u16(pointer.add(done)).to_ne_bytes());
             done += 2;
         }
         if N - done >= 1 {
-            bytes[done] = load_u8(at.add(done));
+            bytes[done] = load_u8(pointer.add(done));
         }
     }
     bytes
@@ -208,7 +208,7 @@ pub unsafe fn load<const N: usize>(at: *const u8) -> [u8; N] {
 /// # Safety
 /// `N` bytes can be written.
 #[inline(always)]
-pub unsafe fn store<const N: usize>(at: *mut u8, bytes: [u8; N]) {
+pub unsafe fn store<const N: usize>(pointer: *mut u8, bytes: [u8; N]) {
     let part = |from: usize, len: usize| {
         let mut part = [0; 8];
         part[..len].copy_from_slice(&bytes[from..from + len]);
@@ -218,21 +218,21 @@ pub unsafe fn store<const N: usize>(at: *mut u8, bytes: [u8; N]) {
     // SAFETY: the caller guarantees that `N` bytes can be written; only bytes below `N` are.
     unsafe {
         while N - done >= 8 {
-            store_u64(at.add(done), u64::from_ne_bytes(part(done, 8)));
+            store_u64(pointer.add(done), u64::from_ne_bytes(part(done, 8)));
             done += 8;
         }
         if N - done >= 4 {
             let [a, b, c, d, ..] = part(done, 4);
-            store_u32(at.add(done), u32::from_ne_bytes([a, b, c, d]));
+            store_u32(pointer.add(done), u32::from_ne_bytes([a, b, c, d]));
             done += 4;
         }
         if N - done >= 2 {
             let [a, b, ..] = part(done, 2);
-            store_u16(at.add(done), u16::from_ne_bytes([a, b]));
+            store_u16(pointer.add(done), u16::from_ne_bytes([a, b]));
             done += 2;
         }
         if N - done >= 1 {
-            store_u8(at.add(done), bytes[done]);
+            store_u8(pointer.add(done), bytes[done]);
         }
     }
 }

@@ -109,7 +109,7 @@ fn body_of(lanes: &mut isa_lower::ir::Lanes) -> Option<&mut LaneLoop> {
 }
 
 /// Changes the `at`th operation of some kinds to a similar one; returns whether there are so many.
-fn plant(body: &mut [Stmt], at: usize) -> bool {
+fn plant(body: &mut [Stmt], index: usize) -> bool {
     let (mut number, mut done) = (0, false);
     each_value_mut(body, &mut |value: &mut Value| {
         let new = match &value.kind {
@@ -132,7 +132,7 @@ fn plant(body: &mut [Stmt], at: usize) -> bool {
             ValueKind::Select(cond, a, b) => ValueKind::Select(cond.clone(), b.clone(), a.clone()),
             _ => return,
         };
-        if number == at {
+        if number == index {
             value.kind = new;
             done = true;
         }
@@ -142,20 +142,20 @@ fn plant(body: &mut [Stmt], at: usize) -> bool {
 }
 
 /// A pass that goes wrong, in the handler that it changes.
-fn break_pass(pass: &str, handlers: &mut Handlers, at: usize) -> bool {
+fn break_pass(pass: &str, handlers: &mut Handlers, index: usize) -> bool {
     if let (Fast::Lanes(lanes), "simd") = (&mut handlers.fast, pass) {
         // Other arguments of a call that is hoisted.
         let calls = lanes.steps.iter_mut().find_map(|step| match step {
             Step::Simd { calls, .. } => calls.first_mut(),
             _ => None,
         });
-        return calls.filter(|args| at + 1 < args.len()).map(|args| args.swap(at, at + 1)).is_some();
+        return calls.filter(|args| index + 1 < args.len()).map(|args| args.swap(index, index + 1)).is_some();
     }
     match (&mut handlers.fast, &mut handlers.general) {
-        (Fast::Lanes(lanes), _) => body_of(lanes).is_some_and(|lane| plant(&mut lane.body, at)),
-        (Fast::Scalar(once), _) => plant(&mut once.body, at),
-        (_, Body::Lanes(lanes)) => body_of(lanes).is_some_and(|lane| plant(&mut lane.body, at)),
-        (_, Body::Once(once)) => plant(&mut once.body, at),
+        (Fast::Lanes(lanes), _) => body_of(lanes).is_some_and(|lane| plant(&mut lane.body, index)),
+        (Fast::Scalar(once), _) => plant(&mut once.body, index),
+        (_, Body::Lanes(lanes)) => body_of(lanes).is_some_and(|lane| plant(&mut lane.body, index)),
+        (_, Body::Once(once)) => plant(&mut once.body, index),
     }
 }
 

@@ -79,8 +79,8 @@ pub fn llvm_for(processor: &str, arch: Arch, args: &[&str], input: String) -> Op
 }
 
 /// Returns the `s_nop N` that separates inputs, so that replies can be matched to them.
-pub fn mark(at: usize) -> u32 {
-    0xbf80_0000 | at as u32 & 0xffff
+pub fn mark(index: usize) -> u32 {
+    0xbf80_0000 | index as u32 & 0xffff
 }
 
 /// LLVM's text and words of an instruction, unless LLVM rejects it.
