@@ -141,8 +141,7 @@ impl Shadow {
         let view = || view(first, waves, ended, scoreboard, wave_index, ordering, cu_mode, release, clusters);
         let ordered = |r: &Record| view().missing(r, lds).is_none();
         let shadow = if lds { &mut self.lds } else { &mut self.global };
-        // In global memory, the loads that a store supersedes are kept.
-        if a.write && !lds || !shadow.record_if_ordered(a, me, ordered) {
+        if !shadow.record_in_cell(a, me, ordered) {
             shadow.access(a.address, a, me, ordered, &mut self.hits);
         }
     }

@@ -264,41 +264,37 @@ impl ShadowMemory {
         true
     }
 
-    /// Records an access to exactly the bytes of one cell, if every access that it could race with happened
-    /// before. Otherwise returns false and records nothing. Shadow memory that [keeps superseded
-    /// loads](ShadowMemory::tracking_superseded) accepts only loads.
+    /// Records an access to exactly the bytes of one cell, if it races with none. Otherwise returns false and
+    /// records nothing; [`ShadowMemory::access`] then finds what it races with.
     #[inline(always)]
-    pub fn record_if_ordered(&mut self, a: &Access, me: Record, ordered: impl Fn(&Record) -> bool) -> bool {
-        let Some(cell) = self.cell_of(a.address, a.len_bytes()) else { return false };
-        let me = if a.len_bytes() == DWORD {
+    pub fn record_in_cell(&mut self, a: &Access, me: Record, ordered: impl Fn(&Record) -> bool) -> bool {
+        let len = a.len_bytes();
+        if !len.is_power_of_two() || a.address & (len - 1) != 0 {
+            return false;
+        }
+        let number = a.address / BLOCK;
+        let page = self.page(number / PAGE as u64);
+        let node = self.pages[page].node(number as usize % PAGE);
+        let Some(cell) = cell_of(node, a.address, len) else { return false };
+        let me = if len == DWORD {
             Record { mask: ALL_BYTES, lane: a.lane.unwrap_or(u8::MAX), ..me }
         } else {
             whole_record(a, me, 0)
         };
-        cell.record_if_ordered(&me, a.write, &ordered, |_| {})
-    }
-
-    /// Returns the cell that covers exactly these bytes, if there is one.
-    #[inline(always)]
-    fn cell_of(&mut self, address: u64, len: u64) -> Option<&mut Cell> {
-        if !len.is_power_of_two() || address & (len - 1) != 0 {
-            return None;
-        }
-        let number = address / BLOCK;
-        let page = self.page(number / PAGE as u64);
-        let mut node = self.pages[page].node(number as usize % PAGE);
-        for (level, size) in SIZES.into_iter().enumerate() {
-            if !node.split {
-                return (len == size).then_some(&mut node.cell);
+        let mut list = self.tracks_superseded.then_some(&mut self.superseded);
+        let mut superseded = |reads| {
+            if let Some(list) = &mut list {
+                list.extend((a.address..a.address + len).step_by(DWORD as usize).map(|dword| (dword, reads)));
             }
-            let part = (address & (size - 1)) >> PART_BITS[level];
-            match &mut node.parts {
-                Parts::Nodes(nodes) => node = &mut nodes[part as usize],
-                Parts::Dwords(cells) => return (len == DWORD).then_some(&mut cells[part as usize]),
-                Parts::None => return None,
-            }
+        };
+        if cell.record_if_ordered(&me, a.write, &ordered, &mut superseded) {
+            return true;
         }
-        None
+        if cell.find_race(&me, a.write, &ordered).is_some() {
+            return false;
+        }
+        cell.record(me, a.write, &ordered, superseded);
+        true
     }
 
     /// Records an access at `offset`. `me` is its record without bytes and lane; `ordered` returns whether a
@@ -323,4 +319,21 @@ impl ShadowMemory {
             start += BLOCK;
         }
     }
+}
+
+/// Returns the cell of a node that covers exactly these bytes, if there is one.
+#[inline(always)]
+fn cell_of(mut node: &mut Node, address: u64, len: u64) -> Option<&mut Cell> {
+    for (level, size) in SIZES.into_iter().enumerate() {
+        if !node.split {
+            return (len == size).then_some(&mut node.cell);
+        }
+        let part = (address & (size - 1)) >> PART_BITS[level];
+        match &mut node.parts {
+            Parts::Nodes(nodes) => node = &mut nodes[part as usize],
+            Parts::Dwords(cells) => return (len == DWORD).then_some(&mut cells[part as usize]),
+            Parts::None => return None,
+        }
+    }
+    None
 }
