@@ -205,3 +205,39 @@ pub unsafe extern "C" fn hipMemcpyAtoD(to: Memory, from: Handle, offset: usize, 
     // SAFETY: the caller of the API passes memory of this size.
     call("hipMemcpyAtoD", || unsafe { consecutive(from, [offset, 0], to, count, false, DEVICE_TO_DEVICE) })
 }
+
+/// `hipMemcpyAtoA`.
+pub unsafe extern "C" fn hipMemcpyAtoA(
+    to: Handle,
+    to_offset: usize,
+    from: Handle,
+    from_offset: usize,
+    count: usize,
+) -> c_int {
+    // SAFETY: both parts are checked.
+    unsafe { hipMemcpy2DArrayToArray(to, to_offset, 0, from, from_offset, 0, count, 1, DEVICE_TO_DEVICE) }
+}
+
+/// `hipMemcpyHtoAAsync`.
+pub unsafe extern "C" fn hipMemcpyHtoAAsync(
+    to: Handle,
+    offset: usize,
+    from: Memory,
+    count: usize,
+    stream: stream::Handle,
+) -> c_int {
+    // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+    unsafe { hipMemcpy2DToArrayAsync(to, offset, 0, from, count, count, 1, HOST_TO_DEVICE, stream) }
+}
+
+/// `hipMemcpyAtoHAsync`.
+pub unsafe extern "C" fn hipMemcpyAtoHAsync(
+    to: Memory,
+    from: Handle,
+    offset: usize,
+    count: usize,
+    stream: stream::Handle,
+) -> c_int {
+    // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
+    unsafe { hipMemcpy2DFromArrayAsync(to, count, from, offset, 0, count, 1, DEVICE_TO_HOST, stream) }
+}

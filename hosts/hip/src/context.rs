@@ -104,3 +104,62 @@ pub unsafe extern "C" fn hipDevicePrimaryCtxGetState(
         Ok(())
     })
 }
+
+/// `hipDevicePrimaryCtxReset`. Waits for all work of the device and clears its failure.
+pub unsafe extern "C" fn hipDevicePrimaryCtxReset(device: c_int) -> c_int {
+    call("hipDevicePrimaryCtxReset", || {
+        let gpu = gpu_at(device)?;
+        gpu.streams.wait()?;
+        gpu.reset();
+        Ok(())
+    })
+}
+
+/// `hipDevicePrimaryCtxSetFlags`. As in ROCm's runtime, the context is in use and its flags cannot change.
+pub unsafe extern "C" fn hipDevicePrimaryCtxSetFlags(device: c_int, _flags: c_uint) -> c_int {
+    call("hipDevicePrimaryCtxSetFlags", || {
+        gpu_at(device)?;
+        Err(Status::CONTEXT_ALREADY_IN_USE.into())
+    })
+}
+
+/// `hipCtxGetApiVersion`.
+pub unsafe extern "C" fn hipCtxGetApiVersion(context: Handle, version: Out<c_int>) -> c_int {
+    /// What ROCm's runtime returns.
+    const VERSION: c_int = 4;
+    call("hipCtxGetApiVersion", || {
+        if context != 0 {
+            gpu_of(context)?;
+        }
+        version.put(VERSION)
+    })
+}
+
+/// `hipCtxGetFlags`.
+pub unsafe extern "C" fn hipCtxGetFlags(flags: Out<c_uint>) -> c_int {
+    call("hipCtxGetFlags", || flags.put(0))
+}
+
+/// `hipCtxGetCacheConfig`.
+pub unsafe extern "C" fn hipCtxGetCacheConfig(config: Out<c_int>) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { crate::device::hipDeviceGetCacheConfig(config) }
+}
+
+/// `hipCtxSetCacheConfig`.
+pub unsafe extern "C" fn hipCtxSetCacheConfig(config: c_int) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { crate::device::hipDeviceSetCacheConfig(config) }
+}
+
+/// `hipCtxGetSharedMemConfig`.
+pub unsafe extern "C" fn hipCtxGetSharedMemConfig(config: Out<c_int>) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { crate::device::hipDeviceGetSharedMemConfig(config) }
+}
+
+/// `hipCtxSetSharedMemConfig`.
+pub unsafe extern "C" fn hipCtxSetSharedMemConfig(config: c_int) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { crate::device::hipDeviceSetSharedMemConfig(config) }
+}

@@ -14,7 +14,7 @@ const HOST_TO_HOST: c_int = 0;
 pub const HOST_TO_DEVICE: c_int = 1;
 pub const DEVICE_TO_HOST: c_int = 2;
 pub const DEVICE_TO_DEVICE: c_int = 3;
-const DEFAULT: c_int = 4;
+pub const DEFAULT: c_int = 4;
 
 /// Classification of one side of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,6 +222,34 @@ pub struct Parameters3d {
 }
 
 impl Parameters3d {
+    /// Returns the parameters of a copy between addresses.
+    pub fn of(copy: &Copy) -> Parameters3d {
+        let side = |side: &Pitched| {
+            let pitch = if side.pitch == 0 { copy.width } else { side.pitch };
+            let height = if side.slice == 0 { copy.height } else { side.slice / pitch.max(1) };
+            PitchedPointer { pointer: side.at, pitch, width: copy.width, height }
+        };
+        let none = Extent { width: 0, height: 0, depth: 0 };
+        let Copy { width, height, depth, .. } = *copy;
+        Parameters3d {
+            from_array: 0,
+            from_position: none,
+            from: side(&copy.from),
+            to_array: 0,
+            to_position: none,
+            to: side(&copy.to),
+            extent: Extent { width, height, depth },
+            kind: DEFAULT,
+        }
+    }
+
+    /// Returns the copy, after checks.
+    pub fn checked(&self) -> Outcome<Copy> {
+        let copy = self.copy()?;
+        check(gpu()?, &copy, self.kind)?;
+        Ok(copy)
+    }
+
     fn copy(&self) -> Outcome<Copy> {
         let arrays = [self.to_array, self.from_array];
         let arrays = arrays.map(|handle| if handle == 0 { Ok(None) } else { Array::get(handle).map(Some) });
@@ -454,6 +482,49 @@ fills! {
     hipMemsetD8, hipMemsetD8Async, u8, 1;
     hipMemsetD16, hipMemsetD16Async, u16, 2;
     hipMemsetD32, hipMemsetD32Async, c_int, 4;
+}
+
+macro_rules! row_fills {
+    ($($sync:ident, $asynchronous:ident, $value:ty, $size:literal;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($sync), "`.")]
+            pub unsafe extern "C" fn $sync(
+                to: Memory,
+                pitch: usize,
+                value: $value,
+                width: usize,
+                height: usize,
+            ) -> c_int {
+                call(stringify!($sync), || {
+                    let fill = Fill { size: $size, value: value.into(), ..row_fill(to, pitch, 0, width, height) };
+                    // SAFETY: the caller of the API keeps the memory valid until the fill has ended.
+                    unsafe { fill_sync(fill) }
+                })
+            }
+
+            #[doc = concat!("`", stringify!($asynchronous), "`.")]
+            pub unsafe extern "C" fn $asynchronous(
+                to: Memory,
+                pitch: usize,
+                value: $value,
+                width: usize,
+                height: usize,
+                stream: Handle,
+            ) -> c_int {
+                call(stringify!($asynchronous), || {
+                    let fill = Fill { size: $size, value: value.into(), ..row_fill(to, pitch, 0, width, height) };
+                    // SAFETY: the caller of the API keeps the memory valid until the fill has ended.
+                    unsafe { fill_async(fill, stream) }
+                })
+            }
+        )*
+    };
+}
+
+row_fills! {
+    hipMemsetD2D8, hipMemsetD2D8Async, u8, 1;
+    hipMemsetD2D16, hipMemsetD2D16Async, u16, 2;
+    hipMemsetD2D32, hipMemsetD2D32Async, c_uint, 4;
 }
 
 /// `hipMemset2D`.

@@ -99,15 +99,13 @@ impl Streams {
     }
 }
 
-/// `hipStreamWaitEvent`.
-pub unsafe extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) -> c_int {
-    call("hipStreamWaitEvent", || {
-        let gpu = gpu()?;
-        let stream = gpu.streams.find(stream)?;
-        let event = gpu.streams.event(event)?;
+impl Streams {
+    /// Lets a stream wait for the work that an event was recorded after.
+    pub fn wait_for_event(&self, stream: &Stream, event: Handle) -> Outcome {
+        let event = self.event(event)?;
         if let Some(Recorded::Captured(capture)) = lock(&event.state).clone() {
             // A capture serialises its operations, so joining it satisfies the wait.
-            return capture.join(&stream);
+            return capture.join(stream);
         }
         match event.mark()?.filter(|mark| !mark.has_ended()) {
             Some(Mark::Work(ticket)) => drop(stream.queue.submit(vec![ticket], || {})),
@@ -116,6 +114,14 @@ pub unsafe extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flag
             None => {}
         }
         Ok(())
+    }
+}
+
+/// `hipStreamWaitEvent`.
+pub unsafe extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) -> c_int {
+    call("hipStreamWaitEvent", || {
+        let gpu = gpu()?;
+        gpu.streams.wait_for_event(&*gpu.streams.find(stream)?, event)
     })
 }
 

@@ -6,7 +6,9 @@
 //! - [`gpu`]: the process's devices
 //! - [`module`]: registration of compiled programs; the module API
 //! - [`launch`]: launches; [`occupancy`]: attributes and occupancy of kernels
-//! - [`memory`], [`copy`]: allocations, copies, fills
+//! - [`memory`], [`copy`], [`copy_driver`]: allocations, copies, fills
+//! - [`virtual_memory`]: addresses that the program reserves, and memory that it maps there
+//! - [`pool`]: memory pools, ranges of managed memory
 //! - [`ipc`]: memory and events that processes share
 //! - [`array`](mod@array), [`array_copy`]: arrays, their copies
 //! - [`texture`], [`texture_driver`], [`texture_reference`]: textures and surfaces
@@ -29,6 +31,7 @@ pub mod array;
 pub mod array_copy;
 pub mod context;
 pub mod copy;
+pub mod copy_driver;
 pub mod device;
 pub mod error;
 pub mod event;
@@ -44,6 +47,7 @@ pub mod occupancy;
 pub mod op;
 pub mod peer;
 pub mod pointer;
+pub mod pool;
 pub mod process;
 pub mod profiling;
 pub mod rtc;
@@ -53,6 +57,7 @@ pub mod stream_value;
 pub mod texture;
 pub mod texture_driver;
 pub mod texture_reference;
+pub mod virtual_memory;
 
 /// All implemented functions of the table.
 mod functions {
@@ -60,6 +65,7 @@ mod functions {
     pub use crate::array_copy::*;
     pub use crate::context::*;
     pub use crate::copy::*;
+    pub use crate::copy_driver::*;
     pub use crate::device::*;
     pub use crate::error::*;
     pub use crate::event::*;
@@ -72,6 +78,7 @@ mod functions {
     pub use crate::occupancy::*;
     pub use crate::peer::*;
     pub use crate::pointer::*;
+    pub use crate::pool::*;
     pub use crate::process::*;
     pub use crate::profiling::*;
     pub use crate::rtc::*;
@@ -80,6 +87,7 @@ mod functions {
     pub use crate::texture::*;
     pub use crate::texture_driver::*;
     pub use crate::texture_reference::*;
+    pub use crate::virtual_memory::*;
 }
 
 /// Defines an exported symbol. Versioned symbols require a version script that lists the names, and rustc

@@ -4,6 +4,7 @@ use crate::ffi::{Memory, Out};
 use crate::gpu::{Gpu, gpu, gpus, lock};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
+use crate::virtual_memory::MAPPED_NAME;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
@@ -48,12 +49,19 @@ impl Gpu {
         self.device.settings().memory
     }
 
+    /// Returns the size of the memory that can still be allocated, in bytes.
+    pub fn free_bytes(&self) -> u64 {
+        let used = self.device.allocated() + crate::virtual_memory::allocated(self);
+        self.total_bytes().saturating_sub(used)
+    }
+
     /// Returns the allocation that contains an address, of any device.
     pub fn find_allocation(&self, address: u64) -> Option<AllocationInfo> {
         let (device, range) = self.device.locate(address)?;
         let kind = lock(&KINDS).get(&range.address).copied();
+        let registered = range.mapped && range.name != MAPPED_NAME;
         let kind =
-            kind.unwrap_or(if range.mapped { AllocationKind::Registered } else { AllocationKind::Device });
+            kind.unwrap_or(if registered { AllocationKind::Registered } else { AllocationKind::Device });
         Some(AllocationInfo { address: range.address, len: range.len, device: device.ordinal(), kind })
     }
 }
@@ -75,8 +83,7 @@ fn allocation(gpu: &Gpu, len: usize, kind: AllocationKind) -> Outcome<u64> {
     if len == 0 {
         return Ok(0);
     }
-    let free = gpu.total_bytes().saturating_sub(gpu.device.allocated());
-    if len as u64 > free {
+    if len as u64 > gpu.free_bytes() {
         return Err(Status::OUT_OF_MEMORY.into());
     }
     let name = match kind {
@@ -316,6 +323,9 @@ pub unsafe extern "C" fn hipHostUnregister(memory: Memory) -> c_int {
     call("hipHostUnregister", || {
         let gpus = gpus()?;
         gpus.iter().try_for_each(|gpu| gpu.streams.wait())?;
+        if gpu()?.device.find(memory.address()).is_some_and(|range| range.name == MAPPED_NAME) {
+            return Err(Status::HOST_MEMORY_NOT_REGISTERED.into());
+        }
         let unmap = |gpu: &Gpu| gpu.device.unmap(memory.address());
         gpus.iter().try_for_each(unmap).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED.into())
     })
@@ -359,7 +369,7 @@ pub unsafe extern "C" fn hipHostGetFlags(flags: Out<c_uint>, host: Memory) -> c_
 pub unsafe extern "C" fn hipMemGetInfo(free: Out<usize>, total: Out<usize>) -> c_int {
     call("hipMemGetInfo", || {
         let gpu = gpu()?;
-        free.put_optional(gpu.total_bytes().saturating_sub(gpu.device.allocated()) as usize);
+        free.put_optional(gpu.free_bytes() as usize);
         total.put_optional(gpu.total_bytes() as usize);
         Ok(())
     })
@@ -400,43 +410,4 @@ pub unsafe extern "C" fn hipMemPrefetchAsync(
         gpu.streams.find(stream)?;
         gpu.find_allocation(address).map(drop).ok_or(Status::INVALID_VALUE.into())
     })
-}
-
-/// Handle of the default memory pool.
-const POOL: Handle = 0x10;
-
-/// `hipDeviceGetDefaultMemPool`.
-pub unsafe extern "C" fn hipDeviceGetDefaultMemPool(pool: Out<Handle>, _device: c_int) -> c_int {
-    call("hipDeviceGetDefaultMemPool", || pool.put(POOL))
-}
-
-/// `hipDeviceGetMemPool`.
-pub unsafe extern "C" fn hipDeviceGetMemPool(pool: Out<Handle>, device: c_int) -> c_int {
-    // SAFETY: the caller guarantees what the API demands.
-    unsafe { hipDeviceGetDefaultMemPool(pool, device) }
-}
-
-/// `hipDeviceSetMemPool`.
-pub unsafe extern "C" fn hipDeviceSetMemPool(_device: c_int, _pool: Handle) -> c_int {
-    0
-}
-
-/// `hipMemPoolCreate`. All pools allocate directly from the device.
-pub unsafe extern "C" fn hipMemPoolCreate(pool: Out<Handle>, _properties: Memory) -> c_int {
-    call("hipMemPoolCreate", || pool.put(crate::stream::new_handle()))
-}
-
-/// `hipMemPoolDestroy`.
-pub unsafe extern "C" fn hipMemPoolDestroy(_pool: Handle) -> c_int {
-    0
-}
-
-/// `hipMemPoolTrimTo`. Does nothing, since pools retain no memory.
-pub unsafe extern "C" fn hipMemPoolTrimTo(_pool: Handle, _keep: usize) -> c_int {
-    0
-}
-
-/// `hipMemPoolSetAttribute`. Does nothing, since pools retain no memory whatever the threshold.
-pub unsafe extern "C" fn hipMemPoolSetAttribute(_pool: Handle, _attribute: c_int, _value: Memory) -> c_int {
-    0
 }

@@ -378,7 +378,7 @@ pub unsafe extern "C" fn hipGetSymbolSize(len: Out<usize>, symbol: usize) -> c_i
 }
 
 /// Returns the memory of a part of a variable.
-fn variable_part(symbol: usize, offset: usize, len: usize) -> Outcome<Memory> {
+pub fn variable_part(symbol: usize, offset: usize, len: usize) -> Outcome<Memory> {
     let (address, size) = variable(symbol)?;
     if offset.checked_add(len).is_none_or(|end| end as u64 > size) {
         let message = format!("{len} bytes at {offset} of a variable with {size} bytes");

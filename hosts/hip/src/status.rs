@@ -56,6 +56,7 @@ statuses! {
     INVALID_CONTEXT = 201, c"hipErrorInvalidContext", c"invalid device context";
     NO_BINARY_FOR_GPU = 209, c"hipErrorNoBinaryForGpu", c"no kernel image is available for execution on the device";
     UNSUPPORTED_LIMIT = 215, c"hipErrorUnsupportedLimit", c"limit is not supported on this architecture";
+    CONTEXT_ALREADY_IN_USE = 216, c"hipErrorContextAlreadyInUse", c"exclusive-thread device already in use by a different thread";
     PEER_ACCESS_UNSUPPORTED = 217, c"hipErrorPeerAccessUnsupported", c"peer access is not supported between these two devices";
     INVALID_KERNEL_FILE = 218, c"hipErrorInvalidKernelFile", c"invalid kernel file";
     FILE_NOT_FOUND = 301, c"hipErrorFileNotFound", c"file not found";

@@ -408,3 +408,16 @@ pub unsafe extern "C" fn hipExtStreamCreateWithCUMask(
     // SAFETY: the caller guarantees what the API demands.
     unsafe { hipStreamCreate(stream) }
 }
+
+/// `hipExtStreamGetCUMask`. All streams use the whole device: all bits are set.
+pub unsafe extern "C" fn hipExtStreamGetCUMask(stream: Handle, words: c_uint, mask: Out<u32>) -> c_int {
+    call("hipExtStreamGetCUMask", || {
+        gpu()?.streams.find(stream)?;
+        if words == 0 || mask.is_null() {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        // SAFETY: the caller of the API passes an array of this length.
+        (0..words as usize).for_each(|at| unsafe { mask.put_at(at, u32::MAX) });
+        Ok(())
+    })
+}

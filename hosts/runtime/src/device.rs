@@ -416,6 +416,21 @@ impl Device {
         Ok(())
     }
 
+    /// Replaces the mapped ranges that begin at these addresses, at once: no launch sees a part of the change.
+    ///
+    /// # Safety
+    /// As for [`Device::map`]. The new ranges do not overlap others.
+    #[cfg(target_os = "linux")]
+    pub(crate) unsafe fn replace_mapped(&self, old: &[u64], new: Vec<HostMemory>) {
+        let mut state = self.state();
+        let removed: Vec<_> = old.iter().filter_map(|address| state.mapped.remove(address)).collect();
+        state.mapped.extend(new.into_iter().map(|range| (range.address(), range)));
+        let maps = state.invalidate_maps();
+        drop(state);
+        // As in `unmap`.
+        drop((removed, maps));
+    }
+
     /// Unmaps all mapped ranges.
     pub fn unmap_all(&self) {
         // SAFETY: the list of ranges is empty.

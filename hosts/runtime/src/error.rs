@@ -133,6 +133,9 @@ pub enum Error {
     /// Memory cannot be shared with another process.
     #[error("memory shared between processes: {0}")]
     Shared(std::io::Error),
+    /// A range of addresses that cannot be reserved, mapped or unmapped.
+    #[error(transparent)]
+    Virtual(#[from] crate::memory::VirtualError),
     /// Creating a trace file or its directory failed.
     #[error("the trace {path}: {cause}", path = path.display())]
     TraceFile {

@@ -5,7 +5,7 @@
 //! Nothing is left behind when the processes end, however they end.
 
 use crate::launch::lock;
-use crate::memory::{Allocation, SIZE_SEALS, SharedFile};
+use crate::memory::{Allocation, SharedFile};
 use crate::{Device, Error};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
@@ -72,9 +72,7 @@ impl IpcHandle {
         if metadata.ino() != self.inode || metadata.len() < self.len {
             return Err(std::io::Error::other("the memory no longer exists"));
         }
-        // SAFETY: the call has no pointers.
-        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
-        if seals < 0 || seals & SIZE_SEALS != SIZE_SEALS {
+        if !SharedFile::is_sealed(&file) {
             return Err(std::io::Error::other("the file is not shared memory of wavesim"));
         }
         Ok(file)

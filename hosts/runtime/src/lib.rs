@@ -10,6 +10,7 @@
 //! - [`queue`]: in-order work queues with their own threads, for streams and command queues
 //! - [`callback`]: callbacks of the program in queues
 //! - `ipc`: allocations that processes share (Linux)
+//! - `virtual_memory`: address ranges whose memory the program maps and unmaps (Linux)
 //! - [`hostcall`]: services that running kernels request from the host: `printf`, `malloc`
 //! - [`image`]: images in device memory, and the objects that kernels get
 //! - [`Settings`]: the environment variables
@@ -76,6 +77,8 @@ mod report;
 mod settings;
 mod target;
 mod timing;
+#[cfg(target_os = "linux")]
+pub mod virtual_memory;
 
 pub use coverage::Observation;
 pub use device::{Device, MemoryRange};

@@ -21,7 +21,7 @@ const APART_BYTES: usize = 1 << 20;
 #[cfg(target_os = "linux")]
 const HUGE_BYTES: usize = 4 << 20;
 /// Page size that [`Bounds::Pages`] rounds to.
-const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGE_BYTES: u64 = 4096;
 /// Word size that [`Bounds::Words`] rounds to.
 const WORD_BYTES: u64 = 4;
 /// End of the user address space on 64-bit hosts (x86-64 and AArch64 with 48-bit addresses).
@@ -143,12 +143,43 @@ pub struct Allocation {
 
 /// The seals of shared files: their size is final.
 #[cfg(target_os = "linux")]
-pub(crate) const SIZE_SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+const SIZE_SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A file without a name, which is the memory of an allocation.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(crate) struct SharedFile(pub(crate) std::fs::File);
+
+#[cfg(target_os = "linux")]
+impl SharedFile {
+    /// Creates a file of zeros, of at least `len` bytes and whole pages. Its size is final, so that pages that are
+    /// mapped do not disappear, whatever another process does with the file.
+    pub(crate) fn new(len: u64) -> std::io::Result<SharedFile> {
+        use std::os::fd::{AsRawFd, FromRawFd};
+        // SAFETY: the name is NUL-terminated.
+        let descriptor =
+            unsafe { libc::memfd_create(c"wavesim".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+        if descriptor < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new, and nothing else owns it.
+        let file = unsafe { std::fs::File::from_raw_fd(descriptor) };
+        file.set_len(len.max(1).next_multiple_of(PAGE_BYTES))?;
+        // SAFETY: the call has no pointers.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SIZE_SEALS) } < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(SharedFile(file))
+    }
+
+    /// Whether the size of a file is final, as that of all shared memory.
+    pub(crate) fn is_sealed(file: &std::fs::File) -> bool {
+        use std::os::fd::AsRawFd;
+        // SAFETY: the call has no pointers.
+        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        seals >= 0 && seals & SIZE_SEALS == SIZE_SEALS
+    }
+}
 
 impl Allocation {
     /// Allocates `len` bytes. The host commits pages on first access.
@@ -199,7 +230,7 @@ impl Allocation {
     /// allocation during the call.
     #[cfg(target_os = "linux")]
     pub(crate) fn share(&self) -> std::io::Result<&SharedFile> {
-        use std::os::fd::{AsRawFd, FromRawFd};
+        use std::os::fd::AsRawFd;
         /// Parts that are zero are not copied, so that memory that was never used takes none.
         const PART: u64 = 64 << 10;
         static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -207,20 +238,7 @@ impl Allocation {
         if let Some(shared) = self.shared.get() {
             return Ok(shared);
         }
-        // SAFETY: the name is NUL-terminated.
-        let descriptor =
-            unsafe { libc::memfd_create(c"wavesim".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-        if descriptor < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new, and nothing else owns it.
-        let file = unsafe { std::fs::File::from_raw_fd(descriptor) };
-        file.set_len(self.len.max(1).next_multiple_of(PAGE_BYTES))?;
-        // Pages that are mapped must not disappear, whatever the other process does with the file.
-        // SAFETY: the call has no pointers.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SIZE_SEALS) } < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
+        let SharedFile(file) = SharedFile::new(self.len)?;
         let mut bytes = vec![0; PART as usize];
         for offset in (0..self.len).step_by(PART as usize) {
             let part = PART.min(self.len - offset) as usize;
@@ -295,6 +313,54 @@ impl Allocation {
         let (host, name) = (self.start().wrapping_add(offset as usize), self.name.clone());
         HostMemory { address, host, len, writable: true, name, _owner: None }
     }
+}
+
+/// Reason why addresses that a program has reserved cannot be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum VirtualError {
+    /// A part that is not inside the reserved addresses.
+    #[error("{len} bytes at 0x{address:x} are not inside the {reserved} reserved bytes at 0x{start:x}")]
+    Outside {
+        /// The part's address.
+        address: u64,
+        /// The part's size in bytes.
+        len: u64,
+        /// The first reserved address.
+        start: u64,
+        /// The number of reserved bytes.
+        reserved: u64,
+    },
+    /// A part that is mapped already.
+    #[error("0x{0:x} is mapped already")]
+    Occupied(u64),
+    /// A part that is not mapped.
+    #[error("0x{0:x} is not mapped")]
+    Unmapped(u64),
+    /// A part that does not consist of whole mappings.
+    #[error(
+        "0x{address:x} is not where a mapping begins or ends; the one around it has {len} bytes at 0x{start:x}"
+    )]
+    Partial {
+        /// The address.
+        address: u64,
+        /// The address of the mapping.
+        start: u64,
+        /// The size of the mapping in bytes.
+        len: u64,
+    },
+    /// Addresses or sizes that are not whole pages.
+    #[error("0x{0:x} is not a multiple of the page size, {PAGE_BYTES}")]
+    Page(u64),
+    /// More memory than there is.
+    #[error("{len} bytes at offset {offset} of memory of {of} bytes")]
+    Memory {
+        /// The offset.
+        offset: u64,
+        /// The size in bytes.
+        len: u64,
+        /// The size of the memory in bytes.
+        of: u64,
+    },
 }
 
 /// A freed allocation. Its addresses are quarantined for a while, so that accesses after the free are

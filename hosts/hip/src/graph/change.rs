@@ -1,7 +1,7 @@
 //! Changes of nodes, of graphs and of instantiated graphs; edges; graphs as text.
 
 use super::node::{FillNode, copy_work};
-use super::{Graph, Node, with};
+use super::{Graph, Node, Step, with};
 use crate::ffi::{HostFunction, In, Memory, Out, Text};
 use crate::gpu::lock;
 use crate::op::{Op, Work};
@@ -16,7 +16,7 @@ pub unsafe extern "C" fn hipGraphMemsetNodeSetParams(node: Handle, parameters: I
     call("hipGraphMemsetNodeSetParams", || {
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
         let work = unsafe { parameters.get()?.work()? };
-        with(|graphs| graphs.edit(node, |node| node.work = work))
+        with(|graphs| graphs.edit(node, |node| node.set(work, None)))
     })
 }
 
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn hipGraphExecMemsetNodeSetParams(
     call("hipGraphExecMemsetNodeSetParams", || {
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
         let work = unsafe { parameters.get()?.work()? };
-        with(|graphs| graphs.edit_executable(executable, node, work))
+        with(|graphs| graphs.edit_executable(executable, node, |node| node.set(work, None)))
     })
 }
 
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn hipGraphMemcpyNodeSetParams1D(
     call("hipGraphMemcpyNodeSetParams1D", || {
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
         let work = unsafe { copy_work(to, from, len, kind)? };
-        with(|graphs| graphs.edit(node, |node| node.work = work))
+        with(|graphs| graphs.edit(node, |node| node.set(work, None)))
     })
 }
 
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn hipGraphExecMemcpyNodeSetParams1D(
     call("hipGraphExecMemcpyNodeSetParams1D", || {
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
         let work = unsafe { copy_work(to, from, len, kind)? };
-        with(|graphs| graphs.edit_executable(executable, node, work))
+        with(|graphs| graphs.edit_executable(executable, node, |node| node.set(work, None)))
     })
 }
 
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn hipGraphHostNodeSetParams(node: Handle, parameters: In<
     call("hipGraphHostNodeSetParams", || {
         // SAFETY: the caller of the API passes a function that can be called while the graph runs.
         let work = unsafe { Work::new(Op::Host(parameters.get()?)) };
-        with(|graphs| graphs.edit(node, |node| node.work = work))
+        with(|graphs| graphs.edit(node, |node| node.set(work, None)))
     })
 }
 
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn hipGraphExecHostNodeSetParams(
     call("hipGraphExecHostNodeSetParams", || {
         // SAFETY: the caller of the API passes a function that can be called while the graph runs.
         let work = unsafe { Work::new(Op::Host(parameters.get()?)) };
-        with(|graphs| graphs.edit_executable(executable, node, work))
+        with(|graphs| graphs.edit_executable(executable, node, |node| node.set(work, None)))
     })
 }
 
@@ -94,9 +94,8 @@ pub unsafe extern "C" fn hipGraphExecChildGraphNodeSetParams(
 ) -> c_int {
     call("hipGraphExecChildGraphNodeSetParams", || {
         with(|graphs| {
-            let nodes = lock(&*graphs.graph(child)?).sorted()?;
-            let work = Work::batch(nodes.into_iter().map(|node| node.work).collect());
-            graphs.edit_executable(executable, node, work)
+            let nodes = graphs.sorted(child)?;
+            graphs.edit_executable(executable, node, |node| node.step = Step::Graph(child, nodes))
         })
     })
 }
@@ -241,7 +240,13 @@ impl Graph {
 
 impl Node {
     fn label(&self) -> String {
-        match self.work.op() {
+        let work = match &self.step {
+            Step::Work(work) => work,
+            Step::Record(_) => return "record of an event".to_string(),
+            Step::Wait(_) => return "wait for an event".to_string(),
+            Step::Graph(..) => return "graph".to_string(),
+        };
+        match work.op() {
             Op::Kernel(invocation) => {
                 format!("kernel {} {:?} {:?}", invocation.kernel.name(), invocation.grid, invocation.block)
             }

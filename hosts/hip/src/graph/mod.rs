@@ -3,12 +3,16 @@
 
 mod change;
 mod node;
+mod object;
+mod parameters;
 
 pub use change::*;
 pub use node::*;
+pub use object::*;
+pub use parameters::*;
 
-use crate::ffi::{Memory, Out};
-use crate::gpu::{gpu, gpus, lock};
+use crate::ffi::{In, Memory, Out};
+use crate::gpu::{Gpu, gpu, gpus, lock};
 use crate::op::Work;
 use crate::status::{Outcome, Status, call};
 use crate::stream::{Handle, Stream, new_handle};
@@ -20,33 +24,66 @@ use std::sync::{Arc, Mutex};
 /// `hipStreamCaptureStatusActive`.
 const ACTIVE: c_int = 1;
 
+/// What a node does.
+#[derive(Clone)]
+enum Step {
+    Work(Work),
+    /// Records an event in the stream of the launch.
+    Record(Handle),
+    /// Lets the stream of the launch wait for an event.
+    Wait(Handle),
+    /// Another graph, which the node owns, with its nodes in execution order once the graph of the node is instantiated.
+    Graph(Handle, Vec<Node>),
+}
+
 /// A node of a graph.
 #[derive(Clone)]
 struct Node {
     handle: Handle,
-    work: Work,
+    step: Step,
     /// Handles of the nodes that this node depends on.
     after: Vec<Handle>,
+    /// The node of which this one is a copy.
+    origin: Handle,
+    /// Whether launches execute the node.
+    enabled: bool,
+    /// What the program has passed of a kernel or of a copy.
+    given: Option<Arc<Given>>,
+}
+
+impl Node {
+    fn new(step: Step, after: Vec<Handle>) -> Node {
+        let handle = new_handle();
+        Node { handle, step, after, origin: handle, enabled: true, given: None }
+    }
 }
 
 /// A graph.
 #[derive(Clone, Default)]
 struct Graph {
     nodes: Vec<Node>,
+    /// The objects that the graph keeps, and how often.
+    objects: Vec<(Handle, u32)>,
 }
 
 /// A capture: records the work of streams into a graph.
 pub struct Capture {
     graph: Arc<Mutex<Graph>>,
+    /// The handle of the graph.
+    of: Handle,
     handle: Handle,
     /// The stream that the capture began on and must end on.
     origin: Handle,
     ended: AtomicBool,
+    /// The nodes that the next one depends on, as the program sees them.
+    next: Mutex<Vec<Handle>>,
 }
 
 /// An instantiated graph, with its nodes in execution order.
 struct Executable {
     order: Vec<Node>,
+    flags: u64,
+    objects: Vec<(Handle, u32)>,
 }
 
 #[derive(Default)]
@@ -68,9 +105,17 @@ impl Capture {
     /// Records an operation that depends on the previously recorded one. The operations of all streams in a
     /// capture are thus serialised in the order in which the program submitted them.
     pub fn add(&self, work: Work) {
-        let mut graph = lock(&self.graph);
-        let after = graph.nodes.last().map(|node| node.handle).into_iter().collect();
-        graph.nodes.push(Node { handle: new_handle(), work, after });
+        self.add_step(Step::Work(work));
+    }
+
+    fn add_step(&self, step: Step) {
+        let mut next = lock(&self.next);
+        let node = Node::new(step, next.clone());
+        let handle = node.handle;
+        *next = vec![handle];
+        lock(&self.graph).nodes.push(node);
+        // The table of all graphs is never locked while one of them is.
+        lock(&GRAPHS).get_or_insert_default().nodes.insert(handle, self.of);
     }
 
     /// Adds a stream to the capture, because the stream waits for an event of the capture.
@@ -101,10 +146,11 @@ impl Graph {
         let of = |old: &Handle| new.get(old).copied().unwrap_or(*old);
         let copy = |n: &Node| Node {
             handle: of(&n.handle),
-            work: n.work.clone(),
             after: n.after.iter().map(of).collect(),
+            origin: n.handle,
+            ..n.clone()
         };
-        Graph { nodes: self.nodes.iter().map(copy).collect() }
+        Graph { nodes: self.nodes.iter().map(copy).collect(), objects: Vec::new() }
     }
 
     /// Returns the nodes in topological order.
@@ -148,6 +194,28 @@ impl Graphs {
         }
     }
 
+    /// Adds a copy of a graph, and copies of the graphs that its nodes own.
+    fn insert_copy(&mut self, handle: Handle) -> Outcome<Handle> {
+        let mut copy = lock(&*self.graph(handle)?).with_new_handles();
+        for node in &mut copy.nodes {
+            if let Step::Graph(child, _) = &mut node.step {
+                *child = self.insert_copy(*child)?;
+            }
+        }
+        Ok(self.insert(copy))
+    }
+
+    /// Returns the nodes of a graph in topological order, with those of the graphs that they own.
+    fn sorted(&self, handle: Handle) -> Outcome<Vec<Node>> {
+        let mut order = lock(&*self.graph(handle)?).sorted()?;
+        for node in &mut order {
+            if let Step::Graph(child, nodes) = &mut node.step {
+                *nodes = self.sorted(*child)?;
+            }
+        }
+        Ok(order)
+    }
+
     fn graph(&self, handle: Handle) -> Outcome<Arc<Mutex<Graph>>> {
         self.graphs.get(&handle).cloned().ok_or(Status::INVALID_VALUE.into())
     }
@@ -159,12 +227,16 @@ impl Graphs {
         Ok(body(found))
     }
 
-    /// Replaces the work of a node of an instantiated graph.
-    fn edit_executable(&mut self, executable: Handle, node: Handle, work: Work) -> Outcome {
+    /// Changes a node of an instantiated graph.
+    fn edit_executable<T>(
+        &mut self,
+        executable: Handle,
+        node: Handle,
+        body: impl FnOnce(&mut Node) -> T,
+    ) -> Outcome<T> {
         let found = self.executables.get_mut(&executable).ok_or(Status::INVALID_VALUE)?;
         let node = found.order.iter_mut().find(|n| n.handle == node).ok_or(Status::INVALID_VALUE)?;
-        node.work = work;
-        Ok(())
+        Ok(body(node))
     }
 
     /// Returns the graph that contains a node.
@@ -173,20 +245,43 @@ impl Graphs {
     }
 }
 
+/// Begins to record the work of a stream into a graph; `None` for a new one. What is recorded first depends on `after`.
+fn begin(stream: Handle, into: Option<Handle>, after: Vec<Handle>) -> Outcome {
+    let stream = gpu()?.streams.find(stream)?;
+    if stream.handle == 0 {
+        return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
+    }
+    let (of, graph) = with(|graphs| {
+        let of = into.unwrap_or_else(|| graphs.insert(Graph::default()));
+        graphs.check_nodes(of, &after)?;
+        Ok((of, graphs.graph(of)?))
+    })?;
+    let mut capture = lock(&stream.capture);
+    if capture.is_some() {
+        return Err(Status::ILLEGAL_STATE.into());
+    }
+    let (handle, origin, ended) = (new_handle(), stream.handle, AtomicBool::new(false));
+    *capture = Some(Arc::new(Capture { graph, of, handle, origin, ended, next: Mutex::new(after) }));
+    Ok(())
+}
+
 /// `hipStreamBeginCapture`.
 pub unsafe extern "C" fn hipStreamBeginCapture(stream: Handle, _mode: c_int) -> c_int {
-    call("hipStreamBeginCapture", || {
-        let stream = gpu()?.streams.find(stream)?;
-        if stream.handle == 0 {
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
-        }
-        let mut capture = lock(&stream.capture);
-        if capture.is_some() {
-            return Err(Status::ILLEGAL_STATE.into());
-        }
-        let (graph, handle, ended) = (Arc::default(), new_handle(), AtomicBool::new(false));
-        *capture = Some(Arc::new(Capture { graph, handle, origin: stream.handle, ended }));
-        Ok(())
+    call("hipStreamBeginCapture", || begin(stream, None, Vec::new()))
+}
+
+/// `hipStreamBeginCaptureToGraph`. Data of edges, which nothing here has, is ignored.
+pub unsafe extern "C" fn hipStreamBeginCaptureToGraph(
+    stream: Handle,
+    graph: Handle,
+    after: In<Handle>,
+    _edges: Memory,
+    count: usize,
+    _mode: c_int,
+) -> c_int {
+    call("hipStreamBeginCaptureToGraph", || {
+        // SAFETY: the caller of the API passes an array of this length.
+        begin(stream, Some(graph), unsafe { after.array(count) }.read()?)
     })
 }
 
@@ -205,8 +300,7 @@ pub unsafe extern "C" fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>)
                 lock(&other.capture).take_if(|c| Arc::ptr_eq(c, &capture));
             });
         }
-        let recorded = lock(&capture.graph).clone();
-        graph.put(with(|graphs| Ok(graphs.insert(recorded)))?)
+        graph.put(capture.of)
     })
 }
 
@@ -226,6 +320,52 @@ pub unsafe extern "C" fn hipStreamGetCaptureInfo(stream: Handle, status: Out<c_i
     })
 }
 
+/// `hipStreamGetCaptureInfo_v2`. The list of dependencies is valid until the stream's capture changes.
+pub unsafe extern "C" fn hipStreamGetCaptureInfo_v2(
+    stream: Handle,
+    status: Out<c_int>,
+    id: Out<u64>,
+    graph: Out<Handle>,
+    dependencies: Out<*const Handle>,
+    count: Out<usize>,
+) -> c_int {
+    call("hipStreamGetCaptureInfo_v2", || {
+        let stream = gpu()?.streams.find(stream)?;
+        let capture = lock(&stream.capture).clone();
+        status.put(if capture.is_some() { ACTIVE } else { 0 })?;
+        id.put_optional(capture.as_ref().map_or(0, |c| c.handle as u64));
+        graph.put_optional(capture.as_ref().map_or(0, |c| c.of));
+        let list = capture.as_ref().map(|c| lock(&c.next));
+        dependencies.put_optional(list.as_ref().map_or(std::ptr::null(), |list| list.as_ptr()));
+        count.put_optional(list.as_ref().map_or(0, |list| list.len()));
+        Ok(())
+    })
+}
+
+/// `hipStreamUpdateCaptureDependencies`.
+pub unsafe extern "C" fn hipStreamUpdateCaptureDependencies(
+    stream: Handle,
+    dependencies: In<Handle>,
+    count: usize,
+    flags: c_uint,
+) -> c_int {
+    call("hipStreamUpdateCaptureDependencies", || {
+        // SAFETY: the caller of the API passes an array of this length.
+        let new = unsafe { dependencies.array(count) }.read()?;
+        let stream = gpu()?.streams.find(stream)?;
+        let capture = lock(&stream.capture).clone().ok_or(Status::ILLEGAL_STATE)?;
+        with(|graphs| graphs.check_nodes(capture.of, &new))?;
+        let mut next = lock(&capture.next);
+        match flags {
+            // hipStreamAddCaptureDependencies, hipStreamSetCaptureDependencies
+            0 => next.extend(new),
+            1 => *next = new,
+            _ => return Err(Status::INVALID_VALUE.into()),
+        }
+        Ok(())
+    })
+}
+
 /// `hipThreadExchangeStreamCaptureMode`. Captures are independent of threads, so the mode is ignored.
 pub unsafe extern "C" fn hipThreadExchangeStreamCaptureMode(_mode: Out<c_int>) -> c_int {
     0
@@ -240,29 +380,27 @@ pub unsafe extern "C" fn hipGraphCreate(graph: Out<Handle>, _flags: c_uint) -> c
 pub unsafe extern "C" fn hipGraphDestroy(graph: Handle) -> c_int {
     call("hipGraphDestroy", || {
         with(|graphs| {
-            graphs.graphs.remove(&graph).ok_or(Status::INVALID_VALUE)?;
+            let removed = graphs.graphs.remove(&graph).ok_or(Status::INVALID_VALUE)?;
             graphs.nodes.retain(|_, of| *of != graph);
-            Ok(())
+            Ok(removed)
         })
+        .and_then(|removed| release_all(&lock(&removed).objects))
     })
 }
 
 /// `hipGraphClone`.
 pub unsafe extern "C" fn hipGraphClone(clone: Out<Handle>, graph: Handle) -> c_int {
-    call("hipGraphClone", || {
-        clone.put(with(|graphs| {
-            let copy = lock(&*graphs.graph(graph)?).with_new_handles();
-            Ok(graphs.insert(copy))
-        })?)
-    })
+    call("hipGraphClone", || clone.put(with(|graphs| graphs.insert_copy(graph))?))
 }
 
 /// Instantiates a graph.
-fn instantiate(executable: &Out<Handle>, graph: Handle) -> Outcome {
+fn instantiate(executable: &Out<Handle>, graph: Handle, flags: u64) -> Outcome {
+    let objects = lock(&*with(|graphs| graphs.graph(graph))?).objects.clone();
+    retain_all(&objects)?;
     executable.put(with(|graphs| {
-        let order = lock(&*graphs.graph(graph)?).sorted()?;
+        let order = graphs.sorted(graph)?;
         let handle = new_handle();
-        graphs.executables.insert(handle, Executable { order });
+        graphs.executables.insert(handle, Executable { order, flags, objects });
         Ok(handle)
     })?)
 }
@@ -276,28 +414,81 @@ pub unsafe extern "C" fn hipGraphInstantiate(
     _log_bytes: usize,
 ) -> c_int {
     wrong_node.put_optional(0);
-    call("hipGraphInstantiate", || instantiate(&executable, graph))
+    call("hipGraphInstantiate", || instantiate(&executable, graph, 0))
 }
 
 /// `hipGraphInstantiateWithFlags`.
 pub unsafe extern "C" fn hipGraphInstantiateWithFlags(
     executable: Out<Handle>,
     graph: Handle,
-    _flags: u64,
+    flags: u64,
 ) -> c_int {
-    call("hipGraphInstantiateWithFlags", || instantiate(&executable, graph))
+    call("hipGraphInstantiateWithFlags", || instantiate(&executable, graph, flags))
+}
+
+/// `hipGraphInstantiateParams`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct InstantiateParameters {
+    wrong_node: Handle,
+    flags: u64,
+    result: c_int,
+    stream: Handle,
+}
+
+/// `hipGraphInstantiateWithParams`.
+pub unsafe extern "C" fn hipGraphInstantiateWithParams(
+    executable: Out<Handle>,
+    graph: Handle,
+    parameters: Out<InstantiateParameters>,
+) -> c_int {
+    call("hipGraphInstantiateWithParams", || {
+        let given = parameters.get()?;
+        let done = instantiate(&executable, graph, given.flags);
+        // hipGraphInstantiateSuccess, hipGraphInstantiateError
+        parameters.put(InstantiateParameters { wrong_node: 0, result: done.is_err().into(), ..given })?;
+        done
+    })
+}
+
+/// `hipGraphExecGetFlags`.
+pub unsafe extern "C" fn hipGraphExecGetFlags(executable: Handle, flags: Out<u64>) -> c_int {
+    call("hipGraphExecGetFlags", || {
+        flags.put(with(|graphs| Ok(graphs.executables.get(&executable).ok_or(Status::INVALID_VALUE)?.flags))?)
+    })
 }
 
 /// `hipGraphLaunch`.
 pub unsafe extern "C" fn hipGraphLaunch(executable: Handle, stream: Handle) -> c_int {
     call("hipGraphLaunch", || {
         let gpu = gpu()?;
-        let parts = with(|graphs| {
-            let found = graphs.executables.get(&executable).ok_or(Status::INVALID_VALUE)?;
-            Ok(found.order.iter().map(|node| node.work.clone()).collect())
+        let nodes = with(|graphs| {
+            Ok(graphs.executables.get(&executable).ok_or(Status::INVALID_VALUE)?.order.clone())
         })?;
-        gpu.enqueue(&*gpu.streams.find(stream)?, Work::batch(parts))
+        let stream = gpu.streams.find(stream)?;
+        let mut pending = Vec::new();
+        submit(gpu, &stream, &nodes, &mut pending)?;
+        gpu.enqueue(&stream, Work::batch(pending))
     })
+}
+
+/// Submits nodes in their order: work in batches, which events divide.
+fn submit(gpu: &'static Gpu, stream: &Stream, nodes: &[Node], pending: &mut Vec<Work>) -> Outcome {
+    for node in nodes.iter().filter(|node| node.enabled) {
+        match &node.step {
+            Step::Work(work) => pending.push(work.clone()),
+            Step::Graph(_, nodes) => submit(gpu, stream, nodes, pending)?,
+            Step::Record(event) => {
+                gpu.enqueue(stream, Work::batch(std::mem::take(pending)))?;
+                gpu.streams.record(&*gpu.streams.event(*event)?, stream)?;
+            }
+            Step::Wait(event) => {
+                gpu.enqueue(stream, Work::batch(std::mem::take(pending)))?;
+                gpu.streams.wait_for_event(stream, *event)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `hipGraphUpload`. Only checks the handle, since there is nothing to upload.
@@ -313,7 +504,9 @@ pub unsafe extern "C" fn hipGraphUpload(executable: Handle, _stream: Handle) -> 
 /// `hipGraphExecDestroy`.
 pub unsafe extern "C" fn hipGraphExecDestroy(executable: Handle) -> c_int {
     call("hipGraphExecDestroy", || {
-        with(|graphs| graphs.executables.remove(&executable).map(drop).ok_or(Status::INVALID_VALUE.into()))
+        let removed =
+            with(|graphs| graphs.executables.remove(&executable).ok_or(Status::INVALID_VALUE.into()))?;
+        release_all(&removed.objects)
     })
 }
 
@@ -327,7 +520,7 @@ pub unsafe extern "C" fn hipGraphExecUpdate(
     wrong_node.put_optional(0);
     call("hipGraphExecUpdate", || {
         with(|graphs| {
-            let order = lock(&*graphs.graph(graph)?).sorted()?;
+            let order = graphs.sorted(graph)?;
             let found = graphs.executables.get_mut(&executable).ok_or(Status::INVALID_VALUE)?;
             let same = found.order.len() == order.len();
             // hipGraphExecUpdateErrorTopologyChanged

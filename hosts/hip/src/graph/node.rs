@@ -1,13 +1,14 @@
 //! Graph nodes.
 
-use super::{Node, with};
+use super::{Given, Node, Step, with};
 use crate::ffi::{Array, HostFunction, In, Memory, Out};
 use crate::gpu::{gpu, lock};
 use crate::launch::{Arguments, Dim3, LaunchParameters};
 use crate::op::{Copy, Fill, Op, Pitched, Work};
-use crate::status::{Outcome, call};
-use crate::stream::{Handle, new_handle};
+use crate::status::{Outcome, Status, call};
+use crate::stream::Handle;
 use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
 
 /// `hipGraphNodeType`.
 const KERNEL: c_int = 0;
@@ -16,16 +17,33 @@ const MEMSET: c_int = 2;
 const HOST: c_int = 3;
 const GRAPH: c_int = 4;
 const EMPTY: c_int = 5;
+const WAIT_EVENT: c_int = 6;
+const EVENT_RECORD: c_int = 7;
 const BATCH_MEM_OP: c_int = 15;
 
-/// Adds a node to a graph.
+/// Adds a node with work to a graph.
 fn add(node: &Out<Handle>, graph: Handle, after: Array<Handle>, work: Work) -> Outcome {
+    add_step(node, graph, after, Step::Work(work), None)
+}
+
+/// Adds a node to a graph.
+pub(super) fn add_step(
+    node: &Out<Handle>,
+    graph: Handle,
+    after: Array<Handle>,
+    step: Step,
+    given: Option<Given>,
+) -> Outcome {
+    if node.is_null() {
+        return Err(Status::INVALID_VALUE.into());
+    }
     let after = after.read()?;
     let handle = with(|graphs| {
         let found = graphs.graph(graph)?;
         graphs.check_nodes(graph, &after)?;
-        let handle = new_handle();
-        lock(&found).nodes.push(Node { handle, work, after });
+        let new = Node { given: given.map(Arc::new), ..Node::new(step, after) };
+        let handle = new.handle;
+        lock(&found).nodes.push(new);
         graphs.nodes.insert(handle, graph);
         Ok(handle)
     })?;
@@ -44,8 +62,8 @@ pub unsafe extern "C" fn hipGraphAddKernelNode(
     let after = unsafe { after.array(count) };
     call("hipGraphAddKernelNode", || {
         // SAFETY: the caller of the API passes the arguments of the kernel.
-        let work = unsafe { parameters.get()?.work()? };
-        add(&node, graph, after, work)
+        let (work, given) = unsafe { parameters.get()?.work()? };
+        add_step(&node, graph, after, Step::Work(work), Some(given))
     })
 }
 
@@ -53,8 +71,8 @@ pub unsafe extern "C" fn hipGraphAddKernelNode(
 pub unsafe extern "C" fn hipGraphKernelNodeSetParams(node: Handle, parameters: In<KernelNode>) -> c_int {
     call("hipGraphKernelNodeSetParams", || {
         // SAFETY: the caller of the API passes the arguments of the kernel.
-        let work = unsafe { parameters.get()?.work()? };
-        with(|graphs| graphs.edit(node, |node| node.work = work))
+        let (work, given) = unsafe { parameters.get()?.work()? };
+        with(|graphs| graphs.edit(node, |node| node.set(work, Some(given))))
     })
 }
 
@@ -66,8 +84,8 @@ pub unsafe extern "C" fn hipGraphExecKernelNodeSetParams(
 ) -> c_int {
     call("hipGraphExecKernelNodeSetParams", || {
         // SAFETY: the caller of the API passes the arguments of the kernel.
-        let work = unsafe { parameters.get()?.work()? };
-        with(|graphs| graphs.edit_executable(executable, node, work))
+        let (work, given) = unsafe { parameters.get()?.work()? };
+        with(|graphs| graphs.edit_executable(executable, node, |node| node.set(work, Some(given))))
     })
 }
 
@@ -76,7 +94,7 @@ pub unsafe extern "C" fn hipGraphExecKernelNodeSetParams(
 #[derive(Clone, Copy)]
 pub struct KernelNode {
     block: Dim3,
-    extra: In<usize>,
+    extra: In<Memory>,
     function: usize,
     grid: Dim3,
     arguments: In<Memory>,
@@ -84,15 +102,22 @@ pub struct KernelNode {
 }
 
 impl KernelNode {
-    /// Returns the launch.
+    /// Returns the launch, and what the node returns as its parameters.
     ///
     /// # Safety
     /// There is a pointer to a value for each argument of the kernel.
-    unsafe fn work(self) -> Outcome<Work> {
+    pub(super) unsafe fn work(self) -> Outcome<(Work, Given)> {
         // SAFETY: the caller guarantees the arguments.
-        let arguments = unsafe { Arguments::new(self.arguments, In::none()) };
+        let arguments = unsafe { Arguments::new(self.arguments, self.extra) };
         let launch = LaunchParameters { grid: self.grid, block: self.block, dynamic_lds: self.dynamic_lds };
-        Ok(Work::kernel(launch.of_host_function(gpu()?, self.function, arguments)?))
+        let invocation = launch.of_host_function(gpu()?, self.function, arguments)?;
+        let given = Given::kernel(self, &invocation);
+        Ok((Work::kernel(invocation), given))
+    }
+
+    /// Returns the parameters with other arguments.
+    pub(super) fn with_arguments(self, arguments: In<Memory>) -> KernelNode {
+        KernelNode { arguments, extra: In::none(), ..self }
     }
 }
 
@@ -139,6 +164,12 @@ pub struct FillNode {
 }
 
 impl FillNode {
+    /// Returns the parameters of a fill.
+    pub(super) fn of(fill: &Fill) -> FillNode {
+        let Fill { to, value, size, width, height, .. } = *fill;
+        FillNode { to: to.at, size: size as c_uint, height, pitch: to.pitch, value, width }
+    }
+
     /// Returns the fill.
     ///
     /// # Safety
@@ -214,9 +245,8 @@ pub unsafe extern "C" fn hipGraphAddChildGraphNode(
     // SAFETY: the caller of the API passes an array of this length.
     let after = unsafe { after.array(count) };
     call("hipGraphAddChildGraphNode", || {
-        let nodes = with(|graphs| lock(&*graphs.graph(child)?).sorted())?;
-        let parts = nodes.into_iter().map(|node| node.work).collect();
-        add(&node, graph, after, Work::batch(parts))
+        let copy = with(|graphs| graphs.insert_copy(child))?;
+        add_step(&node, graph, after, Step::Graph(copy, Vec::new()), None)
     })
 }
 
@@ -277,14 +307,19 @@ unsafe fn list(
 pub unsafe extern "C" fn hipGraphNodeGetType(node: Handle, kind: Out<c_int>) -> c_int {
     call("hipGraphNodeGetType", || {
         kind.put(with(|graphs| {
-            graphs.edit(node, |node| match node.work.op() {
-                Op::Kernel(_) => KERNEL,
-                Op::Copy(_) => MEMCPY,
-                Op::Fill(_) => MEMSET,
-                Op::Host(_) | Op::Callback(_) => HOST,
-                Op::Batch(_) => GRAPH,
-                Op::Value(_) => BATCH_MEM_OP,
-                Op::Nothing => EMPTY,
+            graphs.edit(node, |node| match &node.step {
+                Step::Graph(..) => GRAPH,
+                Step::Wait(_) => WAIT_EVENT,
+                Step::Record(_) => EVENT_RECORD,
+                Step::Work(work) => match work.op() {
+                    Op::Kernel(_) => KERNEL,
+                    Op::Copy(_) => MEMCPY,
+                    Op::Fill(_) => MEMSET,
+                    Op::Host(_) | Op::Callback(_) => HOST,
+                    Op::Batch(_) => GRAPH,
+                    Op::Value(_) => BATCH_MEM_OP,
+                    Op::Nothing => EMPTY,
+                },
             })
         })?)
     })

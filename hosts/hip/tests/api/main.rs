@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod callbacks;
+mod graphs;
 mod launches;
 mod op;
 mod process;
@@ -9,6 +10,7 @@ mod profiling;
 mod rtc;
 mod status;
 mod values;
+mod virtual_memory;
 
 use amdhip64 as _;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -25,7 +27,7 @@ unsafe extern "C" {
     safe fn hipApiName(id: u32) -> *const c_char;
     fn hipCreateSurfaceObject(surface: &mut Handle, resource: *const c_void) -> c_int;
     safe fn hipDestroySurfaceObject(surface: Handle) -> c_int;
-    fn hipCtxGetFlags(flags: *mut u32) -> c_int;
+    fn hipSetupArgument(argument: *const c_void, size: usize, offset: usize) -> c_int;
     safe fn hipDeviceSynchronize() -> c_int;
     safe fn hipEventCreate(event: &mut Handle) -> c_int;
     safe fn hipEventElapsedTime(milliseconds: &mut f32, start: Handle, stop: Handle) -> c_int;
@@ -576,7 +578,7 @@ fn surfaces_need_a_resource() {
 #[test]
 fn unsupported_functions_say_so() {
     // SAFETY: the function does not use its argument.
-    assert_eq!(unsafe { hipCtxGetFlags(null_mut()) }, NOT_SUPPORTED);
+    assert_eq!(unsafe { hipSetupArgument(null(), 0, 0) }, NOT_SUPPORTED);
 }
 
 #[test]
