@@ -13,6 +13,8 @@ pub struct Program {
     pub python: &'static [&'static str],
     /// Whether it compiles kernels while it runs.
     pub compiles: bool,
+    /// A file of test data of which the runs use a selection, and the selection's name in the root directory.
+    pub data: Option<(&'static str, &'static str)>,
     /// A project's checkout and the folder in it that has the tests, which become `/opt/PROJECT`.
     pub source: Option<(&'static str, &'static str)>,
     /// Variables of the environment.
@@ -45,6 +47,7 @@ const PROGRAM: Program = Program {
     alone: &[],
     python: &[],
     compiles: false,
+    data: None,
     source: None,
     environment: &[],
     runs: &[],
@@ -191,23 +194,71 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "rocsparse",
         packages: &["librocsparse1-tests"],
-        runs: &[run(
-            "axpyi",
-            900,
+        data: Some(("usr/share/librocsparse1-tests/data/rocsparse_test.data", "opt/rocsparse.data")),
+        runs: &[long(
+            "some of each function",
+            3600,
             outcome::gtest,
-            rocm!["librocsparse1-tests", "rocsparse-test", "--gtest_filter=*quick*axpyi*"],
+            rocm!["librocsparse1-tests", "rocsparse-test", "--data", "/opt/rocsparse.data"],
         )],
         ..PROGRAM
     },
     Program {
         name: "rocblas",
         packages: &["librocblas4-tests"],
-        runs: &[long(
-            "scal",
-            1800,
-            outcome::gtest,
-            rocm!["librocblas4-tests", "rocblas-test", "--gtest_filter=*quick*scal*"],
-        )],
+        data: Some(("usr/share/librocblas4-tests/data/rocblas_gtest.data", "opt/rocblas.data")),
+        environment: &[("GTEST_LISTENER", "PASS_LINE_IN_LOG")],
+        runs: &[
+            run(
+                "vectors",
+                900,
+                outcome::gtest,
+                rocm![
+                    "librocblas4-tests",
+                    "rocblas-test",
+                    "--data",
+                    "/opt/rocblas.data",
+                    "--gtest_filter=_/scal*:_/axpy*:_/copy*:_/swap*"
+                ],
+            ),
+            long(
+                "some of each function",
+                7200,
+                outcome::gtest,
+                rocm![
+                    "librocblas4-tests",
+                    "rocblas-test",
+                    "--data",
+                    "/opt/rocblas.data",
+                    "--gtest_filter=-*known_bug*:*multi_gpu*"
+                ],
+            ),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        name: "hiprand",
+        packages: &["libhiprand1-tests"],
+        runs: &[
+            run("linkage", 120, outcome::gtest, rocm!["libhiprand1-tests", "test_hiprand_linkage"]),
+            long(
+                "C++ interface",
+                7200,
+                outcome::gtest,
+                rocm!["libhiprand1-tests", "test_hiprand_cpp_wrapper"],
+            ),
+            long("kernels", 7200, outcome::gtest, rocm!["libhiprand1-tests", "test_hiprand_kernel"]),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        name: "rocprim",
+        packages: &["librocprim-tests"],
+        runs: &[
+            run("graphs", 600, outcome::gtest, rocm!["librocprim-tests", "test_hipgraph_basic"]),
+            long("sums of waves", 3600, outcome::gtest, rocm!["librocprim-tests", "test_warp_reduce"]),
+            long("intrinsics", 3600, outcome::gtest, rocm!["librocprim-tests", "test_intrinsics"]),
+        ],
         ..PROGRAM
     },
     Program {

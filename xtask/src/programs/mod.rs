@@ -6,6 +6,7 @@
 
 mod list;
 mod outcome;
+mod records;
 mod root;
 
 use anyhow::{Context as _, bail};
@@ -98,6 +99,9 @@ fn prepare(root: &Root, program: &Program, args: &Args) -> anyhow::Result<Vec<St
     versions.extend(root.install_alone(program.alone)?);
     if !program.python.is_empty() {
         root.install_python(program.python)?;
+    }
+    if let Some((from, to)) = program.data {
+        root.select(from, to)?;
     }
     if let Some((project, tests)) = program.source
         && let Some(sources) = &args.sources

@@ -255,6 +255,13 @@ impl Root {
         Ok(())
     }
 
+    /// Writes a selection of a file of test data: of each function, some tests of the category that takes least time.
+    pub fn select(&self, from: &str, to: &str) -> anyhow::Result<()> {
+        const TESTS: usize = 6;
+        std::fs::create_dir_all(self.at("opt"))?;
+        super::records::select_file(&self.at(from), &self.at(to), "quick", TESTS)
+    }
+
     /// Copies a folder into the root directory.
     pub fn copy(&self, from: &Path, to: &str) -> anyhow::Result<()> {
         let to = self.at(to);
