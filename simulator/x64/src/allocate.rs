@@ -5,7 +5,7 @@ use crate::function::Function;
 use crate::inst::{Class, Inst, Mem, V};
 use crate::live::{Liveness, Remat};
 use crate::operands::written;
-use crate::reg::{ARGUMENTS, CALLEE_SAVED, INTS, VECS};
+use crate::target::{REGISTERS, Target};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -33,16 +33,17 @@ pub(crate) struct Allocation {
     pub int_slots: u32,
     pub vec_slots: u32,
     /// Callee-saved registers that are used: a bit each.
-    pub callee_saved: u16,
+    pub callee_saved: u32,
 }
 
 /// The registers of one class during allocation.
 struct Registers {
     /// For each register, the value in it and the end of its live range.
-    owner: [Option<(V, u32)>; 16],
+    owner: [Option<(V, u32)>; REGISTERS],
 }
 
 impl Registers {
+    /// Returns whether no live range in this register reaches `start`.
     fn is_free(&self, register: u8, start: u32) -> bool {
         self.owner[register as usize].is_none_or(|(_, end)| end < start)
     }
@@ -51,18 +52,20 @@ impl Registers {
 struct Scan<'a> {
     function: &'a Function,
     live: &'a Liveness,
+    target: &'static Target,
     locations: Vec<Location>,
     ints: Registers,
     vecs: Registers,
 }
 
-pub(crate) fn allocate(function: &Function, live: &Liveness) -> Allocation {
+pub(crate) fn allocate(function: &Function, live: &Liveness, target: &'static Target) -> Allocation {
     let mut scan = Scan {
         function,
         live,
+        target,
         locations: vec![Location::Unused; live.ranges.len()],
-        ints: Registers { owner: [None; 16] },
-        vecs: Registers { owner: [None; 16] },
+        ints: Registers { owner: [None; REGISTERS] },
+        vecs: Registers { owner: [None; REGISTERS] },
     };
     let order = by_start(function, live);
     for &(v, from) in &order {
@@ -71,10 +74,10 @@ pub(crate) fn allocate(function: &Function, live: &Liveness) -> Allocation {
     let mut used = 0;
     for (location, class) in scan.locations.iter().zip(&function.classes) {
         if let (Location::Register(register), Class::Int) = (location, class) {
-            used |= 1u16 << register;
+            used |= 1u32 << register;
         }
     }
-    let saved = used & CALLEE_SAVED.into_iter().fold(0, |all, register| all | 1 << register);
+    let saved = used & target.callee_saved.iter().fold(0, |all, register| all | 1 << register);
     let mut allocation =
         Allocation { locations: scan.locations, int_slots: 0, vec_slots: 0, callee_saved: saved };
     assign_slots(function, live, &order, &mut allocation);
@@ -118,16 +121,22 @@ impl Scan<'_> {
         let next_call = self.live.calls.partition_point(|&at| at < range.start);
         let crosses = self.live.calls.get(next_call).is_some_and(|&at| at < range.end);
         let candidates: &[u8] = match (class, crosses) {
-            (Class::Int, false) => &INTS,
-            (Class::Int, true) => &CALLEE_SAVED,
-            (Class::Vec, false) => &VECS,
+            (Class::Int, false) => self.target.ints,
+            (Class::Int, true) => self.target.callee_saved,
+            (Class::Vec, false) => self.target.vecs,
             (Class::Vec, true) => &[],
         };
         let hint = self.hint(v, from).filter(|hint| candidates.contains(hint));
         let registers = if class == Class::Int { &self.ints } else { &self.vecs };
+        // An operand is read just before the result is written.
+        let separate = class == Class::Vec && self.target.separates_results && hint.is_none();
+        let mut apart = candidates
+            .iter()
+            .copied()
+            .filter(|&r| separate && registers.is_free(r, range.start.saturating_sub(1)));
         let mut free =
             hint.into_iter().chain(candidates.iter().copied()).filter(|&r| registers.is_free(r, range.start));
-        let register = free.next().or_else(|| {
+        let register = apart.next().or_else(|| free.next()).or_else(|| {
             // Spill the value with the lowest density.
             let owners = candidates.iter().filter_map(|&r| Some((r, registers.owner[r as usize]?.0)));
             let density = |v: V| self.live.ranges[v.0 as usize].density();
@@ -162,7 +171,7 @@ impl Scan<'_> {
     fn hint(&self, v: V, from: Option<&Inst>) -> Option<u8> {
         let Some(inst) = from else {
             let n = self.function.params.iter().position(|&param| param == v)?;
-            return ARGUMENTS.get(n).copied();
+            return self.target.arguments.get(n).copied();
         };
         let start = self.live.ranges[v.0 as usize].start;
         let register = |v: V| match self.locations[v.0 as usize] {

@@ -4,32 +4,33 @@ use crate::allocate::{Allocation, Location, allocate};
 use crate::function::Function;
 use crate::inst::{Cc, Class, Inst, Mem, Src, V};
 use crate::live::{Liveness, analyse};
-use crate::reg::RegisterKind;
 use crate::share::{Shared, shared};
+use crate::target::Target;
 
 /// A function with the locations of its values.
 #[derive(Debug)]
 pub(crate) struct Allocated<'a> {
     pub function: &'a Function,
+    pub target: &'static Target,
     pub live: Liveness,
     pub allocation: Allocation,
     /// Vectors that are loaded to a scratch register once for several instructions, in order.
     pub shared: Vec<Shared>,
     /// The cold calls: their indices in the function, and the general and vector registers that are live
     /// across them, a bit each.
-    pub cold_calls: Vec<(usize, [u16; 2])>,
+    pub cold_calls: Vec<(usize, [u32; 2])>,
     /// The comparisons whose results exist only in the flags, in order.
     pub in_flags: Vec<usize>,
 }
 
 impl<'a> Allocated<'a> {
-    pub fn new(function: &'a Function) -> Allocated<'a> {
+    pub fn new(function: &'a Function, target: &'static Target) -> Allocated<'a> {
         let live = analyse(function);
-        let allocation = allocate(function, &live);
+        let allocation = allocate(function, &live, target);
         let shared = shared(function, &live, &allocation);
         let cold_calls = cold_calls(function, &live, &allocation);
         let in_flags = in_flags(function, &live);
-        Allocated { function, live, allocation, shared, cold_calls, in_flags }
+        Allocated { function, target, live, allocation, shared, cold_calls, in_flags }
     }
 
     /// Decides again what follows from the locations.
@@ -42,12 +43,8 @@ impl<'a> Allocated<'a> {
     pub fn location_text(&self, v: V) -> String {
         match (self.location(v), self.function.class(v)) {
             (Location::Unused, _) => "unused".into(),
-            (Location::Register(register), Class::Int) => {
-                format!("{:?}", RegisterKind::R64.register(register)).to_lowercase()
-            }
-            (Location::Register(register), Class::Vec) => {
-                format!("{:?}", RegisterKind::Ymm.register(register)).to_lowercase()
-            }
+            (Location::Register(register), Class::Int) => (self.target.int_name)(register),
+            (Location::Register(register), Class::Vec) => (self.target.vec_name)(register),
             (Location::Slot(n), Class::Int) => format!("slot{n}"),
             (Location::Slot(n), Class::Vec) => format!("vslot{n}"),
             (Location::Const(bits), _) => format!("{bits:#x}"),
@@ -72,9 +69,9 @@ fn next<'a>(function: &'a Function, live: &Liveness, i: usize) -> Option<&'a Ins
 }
 
 /// Returns the cold calls with the registers that are live across them: see [`Allocated::cold_calls`].
-fn cold_calls(function: &Function, live: &Liveness, allocation: &Allocation) -> Vec<(usize, [u16; 2])> {
+fn cold_calls(function: &Function, live: &Liveness, allocation: &Allocation) -> Vec<(usize, [u32; 2])> {
     let all = function.insts.iter().enumerate();
-    let mut calls: Vec<(usize, [u16; 2])> =
+    let mut calls: Vec<(usize, [u32; 2])> =
         all.filter(|(_, inst)| matches!(inst, Inst::ColdCall { .. })).map(|(i, _)| (i, [0; 2])).collect();
     if calls.is_empty() {
         return calls;

@@ -20,8 +20,8 @@ use crate::allocated::Allocated;
 use crate::cfg::Cfg;
 use crate::inst::{Cc, Class, Inst, Mem, Src, V};
 use crate::operands::{is_pure, visit_reads, written};
-use crate::reg::{CALLEE_SAVED, CALLER_SAVED, INTS, VECS};
 use crate::share::Shared;
+use crate::target::REGISTERS;
 use crate::text::value_name;
 use crate::violation::{self, Violation};
 use std::collections::{HashMap, HashSet};
@@ -49,8 +49,8 @@ const NONE: u32 = u32::MAX;
 const FLAGS: usize = 0;
 const SCRATCH: usize = 1;
 const INT_REGISTERS: usize = 2;
-const VEC_REGISTERS: usize = INT_REGISTERS + 16;
-const SLOTS: usize = VEC_REGISTERS + 16;
+const VEC_REGISTERS: usize = INT_REGISTERS + REGISTERS;
+const SLOTS: usize = VEC_REGISTERS + REGISTERS;
 
 /// What is known where an instruction begins.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,11 +135,11 @@ impl<'a> Checker<'a> {
             let fits = match *location {
                 Location::Unused => true,
                 Location::Register(register) if class == Class::Int => {
-                    let saved = !CALLEE_SAVED.contains(&register)
+                    let saved = !code.target.callee_saved.contains(&register)
                         || code.allocation.callee_saved >> register & 1 == 1;
-                    INTS.contains(&register) && saved
+                    code.target.ints.contains(&register) && saved
                 }
-                Location::Register(register) => VECS.contains(&register),
+                Location::Register(register) => code.target.vecs.contains(&register),
                 Location::Slot(n) => n < slots,
                 Location::Const(_) => class == Class::Int,
                 Location::VecConst(n) => {
@@ -378,18 +378,18 @@ impl<'a> Checker<'a> {
             Inst::ColdCall { .. } => {
                 let calls = &self.code.cold_calls;
                 let found = calls.binary_search_by_key(&i, |(i, _)| *i);
-                found.map_or([u16::MAX; 2], |n| calls[n].1)
+                found.map_or([u32::MAX; 2], |n| calls[n].1)
             }
             _ => return,
         };
         state.holds[SCRATCH] = NONE;
-        let mut clear = |first: usize, registers: &[u8], saved: u16| {
+        let mut clear = |first: usize, registers: &[u8], saved: u32| {
             for &register in registers.iter().filter(|register| saved >> **register & 1 == 0) {
                 state.holds[first + register as usize] = NONE;
             }
         };
-        clear(INT_REGISTERS, &CALLER_SAVED, saved[0]);
-        clear(VEC_REGISTERS, &VECS, saved[1]);
+        clear(INT_REGISTERS, self.code.target.caller_saved, saved[0]);
+        clear(VEC_REGISTERS, self.code.target.vecs, saved[1]);
     }
 
     fn assign(&self, state: &mut State, i: usize, inst: &Inst, d: V) {

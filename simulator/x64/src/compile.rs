@@ -1,11 +1,12 @@
 //! The compilation pipeline, from a function to machine code.
 
 use crate::allocated::Allocated;
-use crate::assemble::assemble;
+use crate::backend::assemble;
 use crate::check::check;
 use crate::error::CompileError;
 use crate::function::Function;
 use crate::host::Host;
+use crate::target::Target;
 use crate::verify::verify;
 use std::sync::LazyLock;
 
@@ -30,20 +31,24 @@ pub fn checks() -> bool {
     cfg!(debug_assertions) || *SET
 }
 
-/// Compiles a function for this host. On every system, it follows the System V calling convention.
+/// Compiles a function for this host. On x86-64, it follows the System V calling convention on every system; on aarch64,
+/// the C calling convention (AAPCS64).
 ///
 /// The function must keep the rules of [`verify()`]; [`checks`] says when they are verified.
-pub fn compile(function: &Function, _host: &Host) -> Result<Compiled, CompileError> {
-    let assembled = assemble(&allocated(function)?, |_, _| ())?;
+pub fn compile(function: &Function, host: &Host) -> Result<Compiled, CompileError> {
+    let assembled = assemble(&allocated(function, host.target)?, |_, _| ())?;
     Ok(Compiled { bytes: assembled.bytes })
 }
 
 /// Decides where the values of a function are.
-pub(crate) fn allocated(function: &Function) -> Result<Allocated<'_>, CompileError> {
+pub(crate) fn allocated<'a>(
+    function: &'a Function,
+    target: &'static Target,
+) -> Result<Allocated<'a>, CompileError> {
     if checks() {
         verify(function).map_err(CompileError::Invalid)?;
     }
-    let allocated = Allocated::new(function);
+    let allocated = Allocated::new(function, target);
     if checks() {
         check(&allocated).map_err(CompileError::Allocation)?;
     }

@@ -161,8 +161,8 @@ impl Assembler<'_> {
         let at = self.frame.cold_save_area;
         let int_slots_offset = at + 32 * VECS.len() as i32;
         let found = self.code.cold_calls.binary_search_by_key(&i, |(i, _)| *i);
-        let [ints, vecs] = found.map_or([u16::MAX; 2], |n| self.code.cold_calls[n].1);
-        let is_live = |all: u16| move |(_, r): &(i32, u8)| all >> r & 1 == 1;
+        let [ints, vecs] = found.map_or([u32::MAX; 2], |n| self.code.cold_calls[n].1);
+        let is_live = |all: u32| move |(_, r): &(i32, u8)| all >> r & 1 == 1;
         let vec_saves = || (0..).map(|n| 32 * n).zip(VECS).filter(is_live(vecs));
         let int_saves = || (0..).map(|n| int_slots_offset + 8 * n).zip(CALLER_SAVED).filter(is_live(ints));
         vec_saves().for_each(|(n, r)| {

@@ -35,6 +35,9 @@ pub enum CompileError {
     /// The allocation is wrong: a bug of this crate. It is checked if [`checks`](crate::checks) are on.
     #[error("values are not where they are read:{}", lines(.0))]
     Allocation(Vec<CheckError>),
+    /// A jump or a constant is out of reach.
+    #[error("code of {0} bytes is too large: compile fewer instructions at once")]
+    TooFar(u64),
     /// The operating system provides no executable memory.
     #[error("no executable memory: {0}")]
     Memory(String),

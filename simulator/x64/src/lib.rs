@@ -23,10 +23,12 @@
 //!
 //! No module uses another one in a circle.
 
+mod a64;
 mod allocate;
 mod allocated;
 mod assemble;
 mod assembler;
+mod backend;
 mod cfg;
 mod check;
 mod code;
@@ -48,11 +50,15 @@ mod operands;
 mod parse;
 mod reg;
 mod share;
+mod target;
 mod text;
 mod vector;
 mod verify;
 mod violation;
 
+#[cfg(feature = "disassembly")]
+#[doc(hidden)]
+pub use a64::disassemble::a64_samples;
 pub use check::CheckError;
 pub use code::Code;
 pub use compile::{Compiled, checks, compile};

@@ -2,15 +2,16 @@
 
 use crate::allocate::Location;
 use crate::allocated::Allocated;
-use crate::assemble::assemble;
+use crate::backend::assemble;
 use crate::compile::{Compiled, allocated};
 use crate::error::CompileError;
 use crate::function::Function;
 use crate::host::Host;
 use crate::inst::{Class, Inst, V};
 use crate::operands::written;
-use crate::reg::{CALLEE_SAVED, CALLER_SAVED, RegisterKind, X14};
 use crate::text::{inst_text, value_name};
+#[cfg(feature = "disassembly")]
+use crate::{a64::disassemble, target::Architecture};
 use std::collections::HashSet;
 
 /// The stages of a function's compilation as text.
@@ -30,10 +31,10 @@ pub struct Listing {
 /// called, and of objects. With names, listings do not depend on where the host has loaded these.
 pub fn list(
     function: &Function,
-    _host: &Host,
+    host: &Host,
     name: &dyn Fn(u64) -> Option<String>,
 ) -> Result<(Compiled, Listing), CompileError> {
-    let code = allocated(function)?;
+    let code = allocated(function, host.target)?;
     let mut begins = Vec::new();
     let assembled = assemble(&code, |i, offset| begins.push((i, offset)))?;
     let ir = named(&function.to_string(), function, name);
@@ -67,9 +68,9 @@ fn named(text: &str, function: &Function, name: &dyn Fn(u64) -> Option<String>) 
     text
 }
 
-fn register(class: Class, register: u8) -> String {
-    let kind = if class == Class::Int { RegisterKind::R64 } else { RegisterKind::Ymm };
-    format!("{:?}", kind.register(register)).to_lowercase()
+fn register(code: &Allocated<'_>, class: Class, register: u8) -> String {
+    let name = if class == Class::Int { code.target.int_name } else { code.target.vec_name };
+    name(register)
 }
 
 fn write_allocated(out: &mut String, code: &Allocated<'_>) {
@@ -77,10 +78,10 @@ fn write_allocated(out: &mut String, code: &Allocated<'_>) {
     let flags: HashSet<V> = code.in_flags.iter().filter_map(|&i| written(&function.insts[i])).collect();
     let slots = [code.allocation.int_slots, code.allocation.vec_slots];
     let mut lines = vec![format!("; slots: {} of 8 bytes, {} of 32 bytes", slots[0], slots[1])];
-    let saved: Vec<String> = CALLEE_SAVED
-        .into_iter()
+    let saved: Vec<String> = (code.target.callee_saved.iter())
+        .copied()
         .filter(|register| code.allocation.callee_saved >> register & 1 == 1)
-        .map(|number| register(Class::Int, number))
+        .map(|number| register(code, Class::Int, number))
         .collect();
     if !saved.is_empty() {
         lines.push(format!("; saves {}", saved.join(", ")));
@@ -93,16 +94,16 @@ fn write_allocated(out: &mut String, code: &Allocated<'_>) {
     for (i, inst) in function.insts.iter().enumerate().filter(|&(i, _)| code.live.keep[i]) {
         let current = shared.peek().filter(|shared| shared.first <= i).copied();
         if let Some(shared) = current.filter(|shared| shared.first == i) {
-            lines.push(format!("    ; {} = {}", register(Class::Vec, X14), named(shared.vector.v)));
+            lines.push(format!("    ; {} = {}", code.target.shared_name, named(shared.vector.v)));
         }
         if let Inst::ColdCall { .. } = inst
             && let Some((_, saved)) = cold_calls.next()
         {
-            let registers = |class: Class, set: u16| {
-                (0..16).filter(move |n| set >> n & 1 == 1).map(move |n| register(class, n))
+            let registers = |class: Class, set: u32| {
+                (0..32).filter(move |n| set >> n & 1 == 1).map(move |n| register(code, class, n))
             };
             // The function that is called preserves the others.
-            let caller_saved = CALLER_SAVED.iter().fold(0, |all, register| all | 1 << register);
+            let caller_saved = code.target.caller_saved.iter().fold(0, |all, register| all | 1 << register);
             let all = registers(Class::Int, saved[0] & caller_saved).chain(registers(Class::Vec, saved[1]));
             lines.push(format!("    ; saves {}", all.collect::<Vec<_>>().join(", ")));
         }
@@ -112,7 +113,7 @@ fn write_allocated(out: &mut String, code: &Allocated<'_>) {
                 format!("{}@flags", value_name(function, v))
             } else if current.is_some_and(|shared| shared.vector.is(v, location)) && written(inst) != Some(v)
             {
-                format!("{}@{}", value_name(function, v), register(Class::Vec, X14))
+                format!("{}@{}", value_name(function, v), code.target.shared_name)
             } else {
                 named(v)
             }
@@ -146,6 +147,9 @@ fn host_text(
     begins: &[(usize, usize)],
     name: &dyn Fn(u64) -> Option<String>,
 ) -> String {
+    if code.target.architecture == Architecture::A64 {
+        return a64_text(code, bytes, begins);
+    }
     use iced_x86::{Decoder, DecoderOptions, FastFormatter, Instruction, OpKind};
     use std::fmt::Write;
     let function = code.function;
@@ -175,4 +179,20 @@ fn host_text(
         }
         let _ = writeln!(text, "{:6x}  {line}", instruction.ip());
     }
+}
+
+/// Returns the host instructions of a function for aarch64 as text.
+#[cfg(feature = "disassembly")]
+fn a64_text(code: &Allocated<'_>, bytes: &[u8], begins: &[(usize, usize)]) -> String {
+    use std::fmt::Write;
+    let function = code.function;
+    let mut begins = begins.iter().peekable();
+    let mut text = String::new();
+    for (at, word) in (0..).step_by(4).zip(bytes.as_chunks().0) {
+        while let Some((i, _)) = begins.next_if(|(_, offset)| *offset <= at) {
+            let _ = writeln!(text, "; {}", inst_text(&function.insts[*i], &|v| value_name(function, v)));
+        }
+        let _ = writeln!(text, "{at:6x}  {}", disassemble::text(u32::from_le_bytes(*word)));
+    }
+    text
 }

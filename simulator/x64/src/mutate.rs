@@ -2,7 +2,7 @@
 
 use crate::allocate::{Location, allocate};
 use crate::allocated::Allocated;
-use crate::assemble::assemble;
+use crate::backend::assemble;
 use crate::check::{CheckError, check};
 use crate::compile::Compiled;
 use crate::error::CompileError;
@@ -54,8 +54,8 @@ pub struct Mutant {
 }
 
 /// Compiles a function with a mutation. Returns `None` if it changes nothing.
-pub fn mutate(function: &Function, mutation: Mutation, _host: &Host) -> Option<Mutant> {
-    let mut code = Allocated::new(function);
+pub fn mutate(function: &Function, mutation: Mutation, host: &Host) -> Option<Mutant> {
+    let mut code = Allocated::new(function, host.target);
     match mutation {
         Mutation::None => {}
         Mutation::ShortenRange(v) => {
@@ -65,7 +65,7 @@ pub fn mutate(function: &Function, mutation: Mutation, _host: &Host) -> Option<M
                 return None;
             }
             range.end = range.start;
-            code.allocation = allocate(function, &live);
+            code.allocation = allocate(function, &live, host.target);
         }
         Mutation::ForgetLoops => {
             let mut live = analyse(function);
@@ -78,7 +78,7 @@ pub fn mutate(function: &Function, mutation: Mutation, _host: &Host) -> Option<M
                 visit_reads(inst, &mut |read| access(read.v, 2 * i));
                 written(inst).into_iter().for_each(|d| access(d, 2 * i + 1));
             }
-            code.allocation = allocate(function, &live);
+            code.allocation = allocate(function, &live, host.target);
         }
         Mutation::ForgetCalls => {
             let mut live = analyse(function);
@@ -86,7 +86,7 @@ pub fn mutate(function: &Function, mutation: Mutation, _host: &Host) -> Option<M
                 return None;
             }
             live.calls.clear();
-            code.allocation = allocate(function, &live);
+            code.allocation = allocate(function, &live, host.target);
         }
         Mutation::ShareRegister(a, b) => {
             let same_class = a != b && function.class(a) == function.class(b);

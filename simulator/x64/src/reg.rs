@@ -1,5 +1,6 @@
 //! The registers of the host, and what each is used for. Registers are identified by their numbers in encodings.
 
+use crate::target::{Architecture, Target};
 use iced_x86::Register;
 
 /// A register class of the host.
@@ -62,3 +63,17 @@ impl RegisterKind {
         table[number as usize & 15]
     }
 }
+
+/// What register allocation must know.
+pub(crate) static TARGET: Target = Target {
+    architecture: Architecture::X64,
+    ints: &INTS,
+    callee_saved: &CALLEE_SAVED,
+    caller_saved: &CALLER_SAVED,
+    arguments: &ARGUMENTS,
+    vecs: &VECS,
+    separates_results: false,
+    int_name: |number| format!("{:?}", RegisterKind::R64.register(number)).to_lowercase(),
+    vec_name: |number| format!("{:?}", RegisterKind::Ymm.register(number)).to_lowercase(),
+    shared_name: "ymm14",
+};

@@ -1,6 +1,6 @@
 //! Wrong allocations of small functions, each with the message of the check.
 
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 mod common;
 

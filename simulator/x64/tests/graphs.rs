@@ -1,6 +1,6 @@
 //! Random control flow, compared with an evaluator; and the check of allocations, tested with wrong ones.
 
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 mod common;
 

@@ -1,9 +1,10 @@
 //! Integer and control instructions, compared with Rust.
 
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 mod common;
 
+use common::abi::{Entry, called};
 use common::eval::{compare, int1, int2};
 use common::operations::{CC, INT1, INT2, WIDTHS};
 use common::{host, run};
@@ -305,12 +306,14 @@ fn loops_carry_values() {
     assert_eq!(run(&f, 5, 1000), expected.iter().fold(1005, |s: u64, v| s.wrapping_add(*v)));
 }
 
-extern "sysv64" fn eight(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: u64) -> u64 {
-    // Clobbers vector registers, too.
-    let floats = [a as f32; 64].map(f32::sqrt);
-    std::hint::black_box(floats);
-    let args = [a, b, c, d, e, f, g, h];
-    args.into_iter().zip(1..).fold(0, |sum: u64, (arg, n)| sum.wrapping_add(arg.wrapping_mul(n)))
+called! {
+    fn eight(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: u64) -> u64 {
+        // Clobbers vector registers, too.
+        let floats = [a as f32; 64].map(f32::sqrt);
+        std::hint::black_box(floats);
+        let args = [a, b, c, d, e, f, g, h];
+        args.into_iter().zip(1..).fold(0, |sum: u64, (arg, n)| sum.wrapping_add(arg.wrapping_mul(n)))
+    }
 }
 
 #[test]
@@ -384,7 +387,7 @@ fn memory_of_several_functions() {
     for (n, entry) in entries.into_iter().enumerate() {
         // SAFETY: the entry is that of a function of two integers with the System V calling convention, whose
         // code lives in `memory`.
-        let call: extern "sysv64" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(entry) };
+        let call: Entry = unsafe { std::mem::transmute(entry) };
         assert_eq!(call(0, 0), n as u64);
     }
     assert!(memory.bytes() >= 50);

@@ -1,9 +1,10 @@
 //! Random functions with more live values than registers, compared with an evaluator.
 
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 mod common;
 
+use common::abi::{called, clobber};
 use common::eval::{VEC1, VEC2, Vec1, Vec2, Vector, int2, wide};
 use common::operations::INT2;
 use common::{host, run};
@@ -144,7 +145,7 @@ impl Case {
                 3 => {
                     let args = [Src::Value(a), Src::Imm(n as i32), Src::Value(b)];
                     let sum = x.wrapping_add(n as i32 as i64 as u64).wrapping_add(y);
-                    let function = clobber as *const () as u64;
+                    let function = sum_and_clobber as *const () as u64;
                     self.assign_int(
                         again,
                         ic,
@@ -197,24 +198,12 @@ impl Case {
     }
 }
 
-/// Returns the sum of its arguments. Clobbers all caller-saved registers.
-extern "sysv64" fn clobber(a: u64, b: u64, c: u64) -> u64 {
-    // SAFETY: the host has AVX2, since only code compiled for it calls this function; all clobbers are
-    // declared.
-    unsafe {
-        std::arch::asm!(
-            "vpcmpeqd ymm0, ymm0, ymm0", "vmovaps ymm1, ymm0", "vmovaps ymm2, ymm0", "vmovaps ymm3, ymm0", "vmovaps ymm4, ymm0",
-            "vmovaps ymm5, ymm0", "vmovaps ymm6, ymm0", "vmovaps ymm7, ymm0", "vmovaps ymm8, ymm0", "vmovaps ymm9, ymm0",
-            "vmovaps ymm10, ymm0", "vmovaps ymm11, ymm0", "vmovaps ymm12, ymm0", "vmovaps ymm13, ymm0", "vmovaps ymm14, ymm0",
-            "vmovaps ymm15, ymm0", "mov rax, -3", "mov rcx, rax", "mov rdx, rax", "mov rsi, rax", "mov rdi, rax", "mov r8, rax",
-            "mov r9, rax", "mov r10, rax", "mov r11, rax", "vzeroupper",
-            out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _, out("ymm5") _, out("ymm6") _, out("ymm7") _,
-            out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
-            out("ymm15") _, out("rax") _, out("rcx") _, out("rdx") _, out("rsi") _, out("rdi") _, out("r8") _, out("r9") _,
-            out("r10") _, out("r11") _,
-        );
+called! {
+    /// Returns the sum of its arguments. Clobbers all caller-saved registers.
+    fn sum_and_clobber(a: u64, b: u64, c: u64) -> u64 {
+        clobber();
+        a.wrapping_add(b).wrapping_add(c)
     }
-    a.wrapping_add(b).wrapping_add(c)
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Vectors without a register that several instructions in a row read.
 
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! Measures how long large functions take to compile. The figures are printed, not asserted.
 
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 mod common;
 

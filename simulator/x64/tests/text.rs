@@ -1,6 +1,6 @@
 //! Functions as text: what is printed can be read, and errors in text name the line.
 
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! Vector instructions with operands in registers and in memory, the other instructions on vectors, and
 //! errors.
 
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! Functions that break one rule each, as text.
 
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 mod common;
 

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "not every test uses everything")]
 
 use super::Rng;
+use super::abi::{Entry, called, clobber};
 use super::eval::{Bytes, Callee, VEC1, VEC2, Vec1, Vec2, evaluate};
 use super::operations::{CC, INT1, INT2, SIZES, WIDTHS};
 use std::collections::HashSet;
@@ -17,34 +18,21 @@ const CONSTANT_DATA: i32 = DATA + 512;
 const NUMBER: i32 = DATA - 512;
 const MEMORY: usize = CONSTANT_DATA as usize + 512;
 
-/// Returns the sum of its arguments with weights. Clobbers all caller-saved registers.
-extern "sysv64" fn sum(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: u64) -> u64 {
-    clobber();
-    [a, b, c, d, e, f, g, h].into_iter().zip(1..).fold(0, |sum, (v, n)| sum.wrapping_add(v.wrapping_mul(n)))
+called! {
+    /// Returns the sum of its arguments with weights. Clobbers all caller-saved registers.
+    fn sum(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: u64) -> u64 {
+        clobber();
+        let args = [a, b, c, d, e, f, g, h];
+        args.into_iter().zip(1..).fold(0, |sum, (v, n)| sum.wrapping_add(v.wrapping_mul(n)))
+    }
 }
 
-/// Increments a number in memory. Clobbers all caller-saved registers.
-extern "sysv64" fn increment(number: *mut u64) {
-    // SAFETY: generated functions pass the address of a number in their memory.
-    unsafe { *number += 1 };
-    clobber();
-}
-
-fn clobber() {
-    // SAFETY: the host has AVX2, since only code compiled for it calls this; all clobbers are declared.
-    unsafe {
-        std::arch::asm!(
-            "vpcmpeqd ymm0, ymm0, ymm0", "vmovaps ymm1, ymm0", "vmovaps ymm2, ymm0", "vmovaps ymm3, ymm0",
-            "vmovaps ymm4, ymm0", "vmovaps ymm5, ymm0", "vmovaps ymm6, ymm0", "vmovaps ymm7, ymm0",
-            "vmovaps ymm8, ymm0", "vmovaps ymm9, ymm0", "vmovaps ymm10, ymm0", "vmovaps ymm11, ymm0",
-            "vmovaps ymm12, ymm0", "vmovaps ymm13, ymm0", "vmovaps ymm14, ymm0", "vmovaps ymm15, ymm0",
-            "mov rcx, -3", "mov rdx, rcx", "mov rsi, rcx", "mov rdi, rcx", "mov r8, rcx", "mov r9, rcx",
-            "mov r10, rcx", "mov r11, rcx", "vzeroupper",
-            out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _, out("ymm5") _,
-            out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _,
-            out("ymm12") _, out("ymm13") _, out("ymm14") _, out("ymm15") _, out("rcx") _, out("rdx") _,
-            out("rsi") _, out("rdi") _, out("r8") _, out("r9") _, out("r10") _, out("r11") _,
-        );
+called! {
+    /// Increments a number in memory. Clobbers all caller-saved registers.
+    fn increment(number: *mut u64) -> () {
+        // SAFETY: generated functions pass the address of a number in their memory.
+        unsafe { *number += 1 };
+        clobber();
     }
 }
 
@@ -461,9 +449,9 @@ pub fn same_results(f: &Function, code: Compiled, seed: u64) -> bool {
     let result = evaluate(f, &[base, argument], &mut expected, &callee, 1 << 20);
     let mut memory = Memory::new();
     let entry = memory.add(code).expect("memory");
-    // SAFETY: the entry is that of a function of two integers with the System V calling convention, whose
+    // SAFETY: the entry is that of a function of two integers with the calling convention of compiled functions, whose
     // code lives in `memory`; the evaluator has found that it accesses no other memory.
-    let call: extern "sysv64" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(entry) };
+    let call: Entry = unsafe { std::mem::transmute(entry) };
     let returned = call(base, argument);
     returned == result && bytes(&lines) == expected.bytes
 }

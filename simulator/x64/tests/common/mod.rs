@@ -1,8 +1,10 @@
 //! Compiles and calls functions.
 
+pub mod abi;
 pub mod eval;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub mod graph;
+pub mod meaning;
 pub mod operations;
 
 use wavesim_x64::{Function, Host, Memory, compile};
@@ -25,9 +27,9 @@ pub fn run(function: &Function, a: u64, b: u64) -> u64 {
     let mut memory = Memory::new();
     let code = compile(function, &host).expect("compiles");
     let entry = memory.add(code).expect("memory");
-    // SAFETY: the entry is that of a function of two integers with the System V calling convention, whose
+    // SAFETY: the entry is that of a function of two integers with the calling convention of compiled functions, whose
     // code lives in `memory`.
-    let call: extern "sysv64" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(entry) };
+    let call: abi::Entry = unsafe { std::mem::transmute(entry) };
     call(a, b)
 }
 
