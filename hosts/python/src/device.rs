@@ -106,6 +106,12 @@ impl Device {
         self.0.launches()
     }
 
+    /// Nanoseconds of the work so far that are predicted for a GPU; `None` without WAVESIM_TIMING.
+    #[getter]
+    fn predicted_nanoseconds(&self) -> Option<u64> {
+        self.0.predicted_nanoseconds()
+    }
+
     /// Checks of every launch.
     #[getter]
     fn checks(&self) -> Vec<&'static str> {
@@ -252,7 +258,7 @@ impl Device {
 fn convert_result(py: Python<'_>, result: Result<runtime::Outcome, runtime::Error>) -> PyResult<Outcome> {
     let outcome = result.map_err(|e| convert(py, e))?;
     let report = outcome.report.to_string();
-    Outcome::new(py, outcome.stats, outcome.report.findings, report)
+    Outcome::new(py, outcome.stats, outcome.report.findings, report, outcome.profile)
 }
 
 /// A loaded code object.
@@ -374,7 +380,7 @@ impl Kernel {
     }
 
     /// Runs the kernel to completion.
-    #[pyo3(signature = (grid, block, kernarg, memory=Vec::new(), lds=0, check=None, max_instructions=None, threads=None, cooperative=false, cluster=None))]
+    #[pyo3(signature = (grid, block, kernarg, memory=Vec::new(), lds=0, check=None, max_instructions=None, threads=None, cooperative=false, cluster=None, profile=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn launch(
         &self,
@@ -389,8 +395,10 @@ impl Kernel {
         threads: Option<usize>,
         cooperative: bool,
         cluster: Option<[u32; 3]>,
+        profile: Option<String>,
     ) -> PyResult<Outcome> {
         let launch = Launch {
+            profile,
             dynamic_lds: lds,
             cooperative,
             cluster,

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use wavesim::check;
 use wavesim::sched::dispatch::RunStats;
-use wavesim_runtime::{ExploreOptions, Explored};
+use wavesim_runtime::{ExploreOptions, Explored, Profiled};
 
 /// An error found by a check. `str()` returns the report.
 ///
@@ -157,6 +157,8 @@ pub struct Outcome {
     /// The report of all findings.
     #[pyo3(get)]
     report: String,
+    /// The profile as JSON and as HTML.
+    profile: Option<(String, String)>,
 }
 
 impl Outcome {
@@ -165,12 +167,17 @@ impl Outcome {
         stats: RunStats,
         findings: Vec<check::Finding>,
         report: String,
+        profile: Option<Profiled>,
     ) -> PyResult<Outcome> {
         let findings =
             findings.into_iter().map(|f| Py::new(py, Finding::from(f))).collect::<PyResult<_>>()?;
-        Ok(Outcome { stats, findings, report })
+        let profile = profile.map(|Profiled { json, html }| (json, html));
+        Ok(Outcome { stats, findings, report, profile })
     }
 }
+
+/// What restores an outcome: instructions, waves, findings, their report, the profile.
+type Pickled = (u64, u64, Vec<Py<Finding>>, String, Option<(String, String)>);
 
 #[pymethods]
 impl Outcome {
@@ -186,18 +193,31 @@ impl Outcome {
         self.stats.waves
     }
 
-    /// Restores an outcome; for `pickle`.
-    #[staticmethod]
-    fn _restore(instructions: u64, waves: u64, findings: Vec<Py<Finding>>, report: String) -> Outcome {
-        Outcome { stats: RunStats { instructions, waves }, findings, report }
+    /// The predicted profile, a `wavesim.Profile`; `None` if the launch did not ask for it.
+    #[getter]
+    fn profile<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some((json, html)) = &self.profile else { return Ok(None) };
+        py.import("wavesim._text")?.getattr("Profile")?.call1((json, html)).map(Some)
     }
 
-    #[expect(clippy::type_complexity, reason = "what `pickle` expects")]
-    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (u64, u64, Vec<Py<Finding>>, String))> {
+    /// Restores an outcome; for `pickle`.
+    #[staticmethod]
+    fn _restore(
+        instructions: u64,
+        waves: u64,
+        findings: Vec<Py<Finding>>,
+        report: String,
+        profile: Option<(String, String)>,
+    ) -> Outcome {
+        Outcome { stats: RunStats { instructions, waves }, findings, report, profile }
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, Pickled)> {
         let outcome = slf.get();
         let RunStats { instructions, waves } = outcome.stats;
         let findings = outcome.findings.iter().map(|f| f.clone_ref(slf.py())).collect();
-        Ok((slf.getattr("_restore")?.unbind(), (instructions, waves, findings, outcome.report.clone())))
+        let (report, profile) = (outcome.report.clone(), outcome.profile.clone());
+        Ok((slf.getattr("_restore")?.unbind(), (instructions, waves, findings, report, profile)))
     }
 
     fn __repr__(&self) -> String {

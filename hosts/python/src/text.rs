@@ -22,7 +22,9 @@ use wavesim::sched::dispatch;
 use wavesim::sharing::{MAX_THREADS, Threads};
 use wavesim::trace::activity::Activity;
 use wavesim::trace::stats::Stats;
-use wavesim_runtime::{CodeCache, Engine, ExploreOptions, RunOptions, Settings, Target, parse_checks};
+use wavesim_runtime::{
+    CodeCache, Engine, ExploreOptions, RunOptions, Settings, Target, Timing, memory_of, parse_checks,
+};
 
 /// An output: name, type, shape, contents.
 type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
@@ -67,7 +69,7 @@ pub fn prepare(
 
 /// Runs a text kernel. Returns the outcome, the outputs, and the trace as JSON Lines.
 #[pyfunction]
-#[pyo3(signature = (text, name, target, wave, seed, inputs, check, trace, max_instructions, threads))]
+#[pyo3(signature = (text, name, target, wave, seed, inputs, check, trace, max_instructions, threads, profile))]
 #[expect(clippy::too_many_arguments, reason = "the package passes them by keyword")]
 pub fn run_text(
     py: Python<'_>,
@@ -81,13 +83,19 @@ pub fn run_text(
     trace: bool,
     max_instructions: u64,
     threads: Option<usize>,
+    profile: Option<&str>,
 ) -> PyResult<(Outcome, Vec<Output>, Option<Py<PyBytes>>)> {
     let checks = parse_checks(check.unwrap_or("none")).map_err(error)?;
     let prepared = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
     let threads = threads.map_or(Threads::Auto, |n| Threads::Fixed(n.clamp(1, MAX_THREADS)));
     let code_cache = CodeCache::default();
     let settings = Settings::from_env().map_err(error)?;
+    let sources = || vec![(name.to_string(), text.to_string())];
+    let profiler = profile.map(|device| Timing::profiler(device, prepared.program.arch, sources()));
+    let profiler = profiler.transpose().map_err(error)?;
+    let regions = memory_of(&prepared);
     let options = RunOptions {
+        timing: profiler.as_ref().map(|profiler| (profiler, &regions[..])),
         checks: &checks,
         threads,
         engine: Engine::default(),
@@ -110,7 +118,8 @@ pub fn run_text(
         (name.to_string(), array.dtype.name(), array.shape, bytes)
     });
     let outputs = outputs.collect();
-    let outcome = Outcome::new(py, stats, report.findings, text)?;
+    let profile = profiler.and_then(|profiler| profiler.take());
+    let outcome = Outcome::new(py, stats, report.findings, text, profile)?;
     Ok((outcome, outputs, trace.then(|| PyBytes::new(py, &lines).unbind())))
 }
 

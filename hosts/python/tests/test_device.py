@@ -3,6 +3,7 @@
 import array
 import gc
 import pathlib
+import pickle
 import threading
 import weakref
 
@@ -25,6 +26,26 @@ def test_kernels_work_on_arrays_in_place(scale):
     outcome = scale[2, 32](x, y, 2.5, 50)
     np.testing.assert_array_equal(y, x * 2.5)
     assert outcome.waves == 2 and outcome.instructions == 26 and not outcome.findings
+
+
+def test_launches_are_profiled(scale, monkeypatch, tmp_path):
+    x, y = np.arange(50, dtype=np.float32), np.zeros(50, np.float32)
+    outcome = scale[2, 32](x, y, 2.5, 50, profile=True)
+    np.testing.assert_array_equal(y, x * 2.5)
+    profile = outcome.profile
+    assert repr(profile).startswith("<wavesim.Profile rx7900xtx: predicted ") and dict(profile) == profile.data
+    assert sum(row["executed"] for row in profile["instructions"]) == outcome.instructions
+    assert pickle.loads(pickle.dumps(outcome)).profile.data == profile.data
+    profile.save(tmp_path / "profile.html")
+    assert "not measured" in (tmp_path / "profile.html").read_text()
+    slower = scale[2, 32](x, y, 2.5, 50, profile="rx7900xtx,chip.clock=100").profile
+    assert slower["clocks"] == profile["clocks"] and slower.microseconds > profile.microseconds
+    assert scale[2, 32](x, y, 2.5, 50).profile is None
+    for device, message in (("rx7900xt", "rx7900xtx"), ("mi300a", "cdna3"), (7, "the name of a device")):
+        with pytest.raises(wavesim.Error, match=message):
+            scale[2, 32](x, y, 2.5, 50, profile=device)
+    with pytest.raises(wavesim.Error, match="without checks"):
+        scale[2, 32](x, y, 2.5, 50, profile=True, check="all")
 
 
 def test_schedules_are_explored_on_copies(scale):

@@ -123,3 +123,21 @@ def test_frames_of_statistics():
         assert isinstance(frame, pandas.DataFrame) and len(frame)
     assert report.instructions["count"].sum() == report.stats["instructions"]
     assert (report.timeline["active"] <= report.timeline["lanes"]).all()
+
+
+def test_profiles_draw_themselves(tmp_path):
+    result = wavesim.run(COPY, profile="rx7900xtx")
+    profile = result.profile
+    assert profile["schema"] == "wavesim-profile-1" and profile["device"] == "rx7900xtx" and len(profile) > 10
+    low, high = profile["microseconds"]["low"], profile["microseconds"]["high"]
+    assert low < profile.microseconds < high and "predicted" in profile.label
+    texts = [row["instruction"] for row in profile["instructions"]]
+    assert len(texts) == 9 and "global_load_b32 v1, v0, s[4:5]" in texts
+    page = seen({"profile": profile._repr_html_(), "debugger": ""}, tmp_path)
+    (frame,) = page["frames"]
+    assert frame["rows"] == 10 and "Radeon RX 7900 XTX, not measured" in frame["text"]
+    # The source is beside the assembly.
+    assert "arg_x: f32[200,300]" in frame["text"]
+    # The same run again has the same prediction; without a request there is none.
+    assert wavesim.run(COPY, profile=True).profile.data == profile.data
+    assert wavesim.run(COPY).profile is None

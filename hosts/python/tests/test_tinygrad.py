@@ -48,3 +48,37 @@ def test_tensors(target, tmp_path):
         pytest.skip("tinygrad finds no LLVM library")
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[-1]) >= 5
+
+
+BEAM = """
+import wavesim.tinygrad
+from tinygrad import Tensor, Device
+from tinygrad.helpers import Context
+import numpy as np
+
+x = np.arange(64, dtype=np.float32)
+with Context(BEAM=1):
+    np.testing.assert_allclose((Tensor(x) * 2 + 1).numpy(), x * 2 + 1)
+print("launches", Device["AMD"].wavesim.launches, "ns", Device["AMD"].wavesim.native.predicted_nanoseconds)
+"""
+
+
+def test_beam_uses_predicted_times(tmp_path):
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CACHELEVEL": "0", "PARALLEL": "0"}
+    environment["PYTHONPATH"] = ":".join(path for path in sys.path if path)
+    command = [sys.executable, "-c", BEAM]
+
+    def run(**variables):
+        variables = dict(environment, **variables)
+        folder = pathlib.Path(__file__).parent
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, cwd=folder)
+        if "libLLVM" in done.stderr or "failed to load library" in done.stderr:
+            pytest.skip("tinygrad finds no LLVM library")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split(), done.stderr
+
+    # Each launch takes as long as the constants say.
+    (_, launches, _, nanoseconds), errors = run(WAVESIM_TIMING="rx7900xtx,launch.first=500,launch.following=500")
+    assert errors.count("times are predicted for Radeon RX 7900 XTX") == 1, errors
+    assert int(launches) > 3 and int(nanoseconds) > 500_000 * int(launches)
+    assert run()[0][3] == "None"

@@ -300,3 +300,55 @@ def test_a_launch_is_debugged(tmp_path):
         assert part in result.stderr, result.stderr
     # After the store of the first program, whose element is set, the others run.
     assert result.stdout.split() == ["[42", "2", "3", "4]"], result.stderr
+
+
+TIMED = """
+import numpy as np
+import triton
+import triton.language as tl
+
+import wavesim.triton
+
+wavesim.triton.use("gfx942")
+
+
+@triton.autotune([triton.Config({"STRIDE": stride}, num_warps=4) for stride in (64, 1)], key=["n"])
+@triton.jit
+def spread(x, out, n, STRIDE: tl.constexpr):
+    total = tl.zeros((256,), tl.float32)
+    for start in range(n):
+        total += tl.load(x + start + tl.arange(0, 256) * STRIDE)
+    tl.store(out + tl.program_id(0) * 256 + tl.arange(0, 256), total)
+
+
+x, out = np.ones(256 * 64 + 64, np.float32), np.zeros(256 * 8, np.float32)
+run = lambda: spread[(8,)](x, out, 64)
+first, again = triton.testing.do_bench(run), triton.testing.do_bench(run)
+low, high = triton.testing.do_bench(run, quantiles=(0.0, 1.0))
+print(spread.best_config.kwargs["STRIDE"], first, again, low, high, len(triton.testing.do_bench(run, return_mode="all")))
+assert (out == 64).all()
+"""
+
+
+def test_benchmarks_and_autotuning_use_predicted_times(tmp_path):
+    script = tmp_path / "timed.py"
+    script.write_text(TIMED)
+
+    def run(**variables):
+        environment = dict(os.environ, TRITON_CACHE_DIR=str(tmp_path / "cache"), **variables)
+        return subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True)
+
+    result = run(WAVESIM_TIMING="mi300a")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("times are predicted for Instinct MI300A, not measured") == 1, result.stderr
+    stride, *times, count = result.stdout.split()
+    first, again, low, high = map(float, times)
+    # Both strides execute the same instructions; one of them loads a line of memory for each lane.
+    assert stride == "1" and count == "3"
+    assert 0.001 < low <= first <= high < 0.1 and first == pytest.approx(again, rel=0.05)
+    # Addresses of arrays differ from process to process, and with them the sets of caches.
+    assert float(run(WAVESIM_TIMING="mi300a").stdout.split()[1]) == pytest.approx(first, rel=0.05)
+    slow = run(WAVESIM_TIMING="mi300a,chip.clock=1050")
+    assert float(slow.stdout.split()[1]) > 1.2 * first, slow.stderr
+    result = run()
+    assert result.returncode != 0 and "if WAVESIM_TIMING names it" in result.stderr, result.stderr

@@ -25,6 +25,11 @@ pub fn now() -> Instant {
     }
 }
 
+/// Returns the nanoseconds of predicted work, if times are predicted.
+pub(crate) fn predicted() -> Option<u64> {
+    START.get().map(|_| NANOSECONDS.load(Ordering::SeqCst))
+}
+
 /// Advances the predicted clock.
 pub(crate) fn advance(microseconds: f64) {
     NANOSECONDS.fetch_add((microseconds * 1e3).round() as u64, Ordering::SeqCst);

@@ -8,7 +8,7 @@ use crate::module::Callable;
 use crate::peers::ProcessDevices;
 use crate::raw::ProgramCache;
 use crate::timing::Timing;
-use crate::{CodeCache, Error, Module, Settings, Target, exit, fork, message};
+use crate::{CodeCache, Error, Module, Settings, Target, clock, exit, fork, message};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -308,10 +308,16 @@ impl Device {
         }
     }
 
-    /// Returns the allocations, for predictions.
-    pub(crate) fn regions(&self) -> Vec<Region> {
-        let region = |a: &Arc<Allocation>| Region { base: a.range().address(), len: a.range().len() };
-        self.state().allocations.values().map(region).collect()
+    /// Returns the allocations and the memory of a launch, for predictions.
+    pub(crate) fn regions(&self, own: &[HostMemory]) -> Vec<Region> {
+        let allocated = |a: &Arc<Allocation>| Region { base: a.range().address(), len: a.range().len() };
+        let own = own.iter().map(|memory| Region { base: memory.address(), len: memory.len() });
+        self.state().allocations.values().map(allocated).chain(own).collect()
+    }
+
+    /// Returns the nanoseconds of the work so far that are predicted for a GPU, if they are.
+    pub fn predicted_nanoseconds(&self) -> Option<u64> {
+        clock::predicted()
     }
 
     /// Records that the embedding program has copied bytes, which may be undefined.

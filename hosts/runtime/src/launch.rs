@@ -5,7 +5,7 @@ use crate::device::OwnMemory;
 use crate::explore::{ExploreOptions, Explored};
 use crate::kernargs::Slot;
 use crate::module::LoadedProgram;
-use crate::timing::Timing;
+use crate::timing::{Profiled, Timing};
 use crate::{
     CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Services, Settings, debug, exit, explore,
     message,
@@ -58,6 +58,8 @@ pub struct Launch {
     pub max_instructions: Option<u64>,
     /// Overrides the device's number of host threads.
     pub threads: Option<usize>,
+    /// The device for which the launch is profiled, as for [`Timing::profiler`].
+    pub profile: Option<String>,
 }
 
 /// Result of a launch that ended without a fault.
@@ -67,6 +69,8 @@ pub struct Outcome {
     pub stats: RunStats,
     /// Findings of the checks.
     pub report: Report,
+    /// What [`Launch::profile`] has asked for.
+    pub profile: Option<Profiled>,
 }
 
 impl Launch {
@@ -81,6 +85,8 @@ impl Launch {
 pub struct RunOptions<'a> {
     /// Name of the kernel; empty for raw code.
     pub kernel: &'a str,
+    /// The hash of raw code, by which its launches are told from those of other code.
+    pub code: Option<u64>,
     /// Number of the launch, starting at 1.
     pub number: u64,
     /// Checks to run. Without checks, the launch runs at full speed.
@@ -117,6 +123,7 @@ impl<'a> RunOptions<'a> {
     pub fn new(settings: &'a Settings, code_cache: &'a CodeCache) -> RunOptions<'a> {
         RunOptions {
             kernel: "",
+            code: None,
             number: 1,
             checks: &settings.checks,
             threads: settings.threads,
@@ -145,8 +152,12 @@ impl Kernel {
     /// # Errors
     /// [`Error::Fault`] if the kernel faulted. Findings of checks are not errors.
     pub fn launch(&self, launch: &Launch, explicit: &[u8]) -> Result<Outcome, Error> {
-        let (stats, report) = self.launch_with(launch, explicit, None)?;
-        conclude(stats, report, self.device().settings())
+        let arch = self.device().target().arch;
+        let profiler = launch.profile.as_deref().map(|device| Timing::profiler(device, arch, Vec::new()));
+        let profiler = profiler.transpose()?;
+        let (stats, report) = self.launch_with(launch, explicit, profiler.as_ref(), None)?;
+        let outcome = conclude(stats, report, self.device().settings())?;
+        Ok(Outcome { profile: profiler.and_then(|profiler| profiler.take()), ..outcome })
     }
 
     /// Runs the kernel in random orders of its waves, with delays of memory operations, on copies of the memory that it can
@@ -161,7 +172,7 @@ impl Kernel {
         options: &ExploreOptions,
     ) -> Result<Explored, Error> {
         let mut explored = Explored::default();
-        self.launch_with(launch, explicit, Some((options, &mut explored)))?;
+        self.launch_with(launch, explicit, None, Some((options, &mut explored)))?;
         Ok(explored)
     }
 
@@ -170,6 +181,7 @@ impl Kernel {
         &self,
         launch: &Launch,
         explicit: &[u8],
+        profiler: Option<&Timing>,
         explored: Option<(&ExploreOptions, &mut Explored)>,
     ) -> Result<(RunStats, Report), Error> {
         let device = self.device();
@@ -185,6 +197,7 @@ impl Kernel {
             pool: Some(&device.inner.pool),
             written: Some(&device.inner.written),
             blocks: Some(&device.inner.blocks),
+            timing: profiler.or(device.inner.timing.as_ref()).map(|timing| (timing, &[][..])),
             ..RunOptions::new(settings, &device.inner.code_cache)
         };
         let given = abi::Shape {
@@ -274,12 +287,14 @@ impl Kernel {
             prepared.objects = ObjectSource::of(&self.code, slot.kernarg);
             prepared.padding = request::padding(&self.code, slot.kernarg, kernarg.len() as u64);
         }
-        let regions: Vec<Region> = match &device.inner.timing {
-            Some(_) => device.regions(),
+        let regions: Vec<Region> = match options.timing {
+            Some(_) => device.regions(own.extra),
             None => Vec::new(),
         };
-        let options =
-            RunOptions { timing: device.inner.timing.as_ref().map(|t| (t, &regions[..])), ..options.clone() };
+        let options = RunOptions {
+            timing: options.timing.map(|(timing, _)| (timing, &regions[..])),
+            ..options.clone()
+        };
         let result = device.cancellable(|cancel| {
             let options = RunOptions { cancel: Some(cancel), ..options };
             if let Some((buffers, writable)) = explored {
@@ -322,14 +337,14 @@ pub(crate) fn conclude(stats: RunStats, mut report: Report, settings: &Settings)
         (Some(fault), OnFault::Continue) if !cancelled(fault) => {
             let findings = std::mem::take(&mut report.findings);
             message::report(&report.to_string());
-            Ok(Outcome { stats, report: Report { fault: None, findings, ..report } })
+            Ok(Outcome { stats, report: Report { fault: None, findings, ..report }, profile: None })
         }
         (Some(_), OnFault::Abort) => {
             message::report(&report.to_string());
             std::process::abort();
         }
         (Some(_), _) => Err(Error::Fault(Box::new(report))),
-        (None, _) => Ok(Outcome { stats, report }),
+        (None, _) => Ok(Outcome { stats, report, profile: None }),
     }
 }
 
@@ -385,7 +400,10 @@ pub fn run(
         let code = options.code_cache.get_or_compile(engine, &prepared.program)?;
         dispatch.compiled = code.as_ref().map(|code| code as _);
         if let Some((timing, regions)) = options.timing {
-            let kernel = file_name(options.kernel);
+            let kernel = match options.code {
+                Some(hash) => format!("code-{hash:016x}"),
+                None => file_name(options.kernel),
+            };
             let (stats, fault) = timing.run(prepared, &dispatch, regions, &kernel, options.number)?;
             return Ok((stats, report(fault, Vec::new())));
         }
@@ -393,6 +411,10 @@ pub fn run(
             Ok(stats) => (stats, report(None, Vec::new())),
             Err(fault) => (RunStats::default(), report(Some(fault), Vec::new())),
         });
+    }
+    if options.timing.is_some_and(|(timing, _)| timing.is_profiler()) {
+        let why = "a launch is profiled without checks, a trace, coverage or fidelity";
+        return Err(Error::Timing(why.to_string()));
     }
     let mut checker = match options.checks {
         [] => None,

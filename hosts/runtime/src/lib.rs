@@ -96,5 +96,7 @@ pub use settings::{
     MAX_INSTRUCTIONS, MEMORY_BYTES, OnFault, SettingError, Settings, VARIABLES, parse_checks,
 };
 pub use target::Target;
-pub use timing::{Timing, TimingSettings};
+pub use timing::{Profiled, Timing, TimingSettings};
 pub use wavesim::loader::abi::Services;
+/// Returns the memory of a prepared kernel, for [`RunOptions::timing`].
+pub use wavesim_cost::profile::regions as memory_of;

@@ -150,7 +150,11 @@ impl Device {
             shape.lds_bytes = if code.uses_lds { shape.lds_bytes } else { 0 };
         }
         let settings = self.settings();
+        let timing = self.inner.timing.as_ref();
+        let regions = timing.map_or(Vec::new(), |_| self.regions(&[]));
         let options = RunOptions {
+            code: Some(hash(&launch.code, launch.wave_size)),
+            timing: timing.map(|timing| (timing, &regions[..])),
             number: self.count_launch(),
             threads: launch.threads,
             max_instructions: launch.max_instructions,

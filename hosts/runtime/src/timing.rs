@@ -4,12 +4,13 @@ use crate::{Error, clock, message};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use wavesim::arch::Arch;
 use wavesim::fault::Fault;
 use wavesim::loader::prepared::Prepared;
 use wavesim::sched::dispatch::{self, Dispatch, RunStats};
 use wavesim_cost::data::{self, CostError, DeviceCost};
 use wavesim_cost::model::{Effort, History, Region, copy_microseconds, launch_microseconds};
-use wavesim_cost::profile::{self, Costs};
+use wavesim_cost::profile::{self, Costs, Profile};
 use wavesim_cost::report;
 use wavesim_cost::what_if::Changes;
 
@@ -44,11 +45,22 @@ pub fn open_device(text: &str) -> Result<DeviceCost, String> {
     data::device(name).cloned().map_err(|e| e.to_string())
 }
 
-/// The timing of a device's launches.
+/// The timing of a device's launches, or the profiler of a single one.
 pub struct Timing {
     settings: TimingSettings,
     costs: Costs,
     state: Mutex<State>,
+    /// The names and texts of sources, of a profiler.
+    sources: Option<Vec<(String, String)>>,
+}
+
+/// The reports of a launch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Profiled {
+    /// As `wavesim profile --json` prints it.
+    pub json: String,
+    /// As `wavesim profile --html` writes it.
+    pub html: String,
 }
 
 /// What earlier launches have left.
@@ -59,6 +71,8 @@ struct State {
     launches: BTreeMap<String, u64>,
     /// By kernel and numbers of workgroups.
     series: BTreeMap<(String, [u32; 3]), Series>,
+    /// What a profiler has found.
+    profiled: Option<Profiled>,
 }
 
 /// The launches of a kernel with one number of workgroups.
@@ -84,10 +98,7 @@ impl Series {
 
 impl Timing {
     /// Creates the timing of launches for an architecture.
-    pub(crate) fn new(
-        settings: &TimingSettings,
-        arch: wavesim::arch::Arch,
-    ) -> Result<Option<Timing>, String> {
+    pub(crate) fn new(settings: &TimingSettings, arch: Arch) -> Result<Option<Timing>, String> {
         if !settings.any() {
             return Ok(None);
         }
@@ -95,19 +106,7 @@ impl Timing {
             Some(name) => open_device(name)?,
             None => data::device_of(arch).map_err(|e| e.to_string())?.clone(),
         };
-        if device.arch() != arch {
-            let e = CostError::OtherArch {
-                device: device.device.clone(),
-                has: device.arch().name().to_string(),
-                needs: arch.name(),
-            };
-            return Err(e.to_string());
-        }
-        let changes =
-            settings.device.as_deref().and_then(|text| Some(text.split_once(',')?.1)).unwrap_or_default();
-        let costs = Changes::parse(changes).and_then(|changes| {
-            Costs::of(&device).and_then(|costs| costs.changed(&changes)).map_err(|e| e.to_string())
-        })?;
+        let costs = costs(&device, settings.device.as_deref(), arch)?;
         if settings.device.is_some() {
             clock::predict();
             static SAID: Once = Once::new();
@@ -123,7 +122,33 @@ impl Timing {
                 }
             });
         }
-        Ok(Some(Timing { settings: settings.clone(), costs, state: Mutex::default() }))
+        Ok(Some(Timing { settings: settings.clone(), costs, state: Mutex::default(), sources: None }))
+    }
+
+    /// Creates the profiler of one launch, for a device as in `WAVESIM_TIMING`; an empty text is the default device of the
+    /// architecture. `sources` are the names and texts of source files.
+    ///
+    /// # Errors
+    /// There is no such device or constant, or it does not run the architecture's code.
+    pub fn profiler(text: &str, arch: Arch, sources: Vec<(String, String)>) -> Result<Timing, Error> {
+        let text = Some(text.trim()).filter(|text| !text.is_empty());
+        let device = match text {
+            Some(text) => open_device(text),
+            None => data::device_of(arch).cloned().map_err(|e| e.to_string()),
+        };
+        let costs = device.and_then(|device| costs(&device, text, arch)).map_err(Error::Timing)?;
+        let settings = TimingSettings::default();
+        Ok(Timing { settings, costs, state: Mutex::default(), sources: Some(sources) })
+    }
+
+    /// Returns whether this is the profiler of a launch.
+    pub fn is_profiler(&self) -> bool {
+        self.sources.is_some()
+    }
+
+    /// Returns the reports of a profiler's launch.
+    pub fn take(&self) -> Option<Profiled> {
+        self.state().profiled.take()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -142,15 +167,14 @@ impl Timing {
         let mut state = self.state();
         let state = &mut *state;
         let launches = state.launches.entry(kernel.to_string()).or_default();
-        let effort = match self.settings.profile {
-            Some(_) => Effort::REPORT,
-            None => Effort::TIME.after(*launches),
-        };
+        let reports = self.settings.profile.is_some() || self.is_profiler();
+        let effort = if reports { Effort::REPORT } else { Effort::TIME.after(*launches) };
         let effort = Effort { only: self.settings.only, ..effort };
         *launches += 1;
-        let first = clock::take_waited();
+        // The host waits for a launch that it profiles, whatever it has launched before.
+        let first = clock::take_waited() || self.is_profiler();
         let series = state.series.entry((kernel.to_string(), dispatch.shape.grid)).or_default();
-        if !series.count() && self.settings.profile.is_none() {
+        if !series.count() && !reports {
             clock::advance(launch_microseconds(&self.costs.device, first) + series.last);
             return Ok(match self.settings.only {
                 true => (RunStats::default(), None),
@@ -173,14 +197,17 @@ impl Timing {
             std::fs::create_dir_all(folder)
                 .map_err(|e| Error::Timing(format!("{}: {e}", folder.display())))?;
             let name = format!("{number:06}-{kernel}");
-            let program = &prepared.program;
-            let html = report::html(&profile, program, kernel, &[]);
-            let json = report::json(&profile, program).to_string();
+            let Profiled { html, json } = profiled(&profile, prepared, kernel, &[]);
             for (extension, text) in [("html", html), ("json", json)] {
                 let path = folder.join(format!("{name}.{extension}"));
                 wavesim::files::write(&path, |out| out.write_all(text.as_bytes()))
                     .map_err(|e| Error::Timing(format!("{}: {e}", path.display())))?;
             }
+        }
+        if let Some(sources) = &self.sources {
+            let file = sources.first().map_or("", |(name, _)| name);
+            let name = if kernel.is_empty() { file } else { kernel };
+            state.profiled = Some(profiled(&profile, prepared, name, sources));
         }
         Ok((stats, None))
     }
@@ -191,6 +218,29 @@ impl Timing {
             let first = clock::take_waited();
             clock::advance(copy_microseconds(&self.costs.device, bytes, device, first));
         }
+    }
+}
+
+/// Returns the costs of a device that runs code of an architecture, with the changes after the comma of a setting.
+fn costs(device: &DeviceCost, text: Option<&str>, arch: Arch) -> Result<Costs, String> {
+    if device.arch() != arch {
+        let e = CostError::OtherArch {
+            device: device.device.clone(),
+            has: device.arch().name().to_string(),
+            needs: arch.name(),
+        };
+        return Err(e.to_string());
+    }
+    let changes = text.and_then(|text| Some(text.split_once(',')?.1)).unwrap_or_default();
+    let changes = Changes::parse(changes)?;
+    Costs::of(device).and_then(|costs| costs.changed(&changes)).map_err(|e| e.to_string())
+}
+
+/// Returns the reports of a profile.
+fn profiled(profile: &Profile, prepared: &Prepared, kernel: &str, sources: &[(String, String)]) -> Profiled {
+    Profiled {
+        json: report::json(profile, &prepared.program).to_string(),
+        html: report::html(profile, &prepared.program, kernel, sources),
     }
 }
 

@@ -7,8 +7,14 @@ use std::ops::ControlFlow;
 use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_machine::exec::watch::{Access, Place};
 
-/// Parts of a line whose accesses are distinguished.
+/// The most parts of a line whose accesses are distinguished.
 pub const SECTORS: u64 = 4;
+
+/// Returns the bytes of a line, and of the parts of it that are transferred.
+pub fn line_and_sector(cost: &ArchCost) -> (u64, u64) {
+    let line = cost.vector_memory.line_bytes.count().max(SECTORS);
+    (line, cost.vector_memory.segment_bytes.count().clamp(line / SECTORS, line))
+}
 
 /// An executed instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +27,8 @@ pub struct Record {
     pub lines: u16,
     /// Clocks of its LDS access, by its bank conflicts; 0 if it has none.
     pub lds_passes: u16,
+    /// Bytes of all lanes of its accesses to global memory and scratch.
+    pub bytes: u16,
     /// Active lanes before it.
     pub lanes: u8,
     /// The instruction jumped.
@@ -90,6 +98,8 @@ pub struct Recorder {
     grid: [u64; 3],
     each: u64,
     sector_bytes: u64,
+    /// Sectors of a line.
+    sectors: u64,
     banks: Banks,
     wave_size: u64,
     scratch_bytes: u64,
@@ -160,11 +170,12 @@ impl Recorder {
     pub fn new(plan: &Plan, grid: [u32; 3], wave_size: u32, scratch_bytes: u32, cost: &ArchCost) -> Recorder {
         let positions = plan.groups.iter().enumerate().map(|(at, number)| (*number, at)).collect();
         let group = |number: &u64| Group { number: *number, ..Group::default() };
-        let line_bytes = cost.vector_memory.line_bytes.count().max(SECTORS);
+        let (line_bytes, sector_bytes) = line_and_sector(cost);
         Recorder {
             grid: grid.map(u64::from),
             each: plan.each,
-            sector_bytes: line_bytes / SECTORS,
+            sector_bytes,
+            sectors: (line_bytes / sector_bytes).max(1),
             banks: Banks::of(cost),
             wave_size: u64::from(wave_size),
             scratch_bytes: u64::from(scratch_bytes),
@@ -224,7 +235,7 @@ impl Recorder {
         let lines = &mut self.groups[self.current].waves[step.wave.id as usize].lines;
         let first = lines.len();
         for sector in &self.scratchpad {
-            let (number, bit) = (sector / SECTORS, 1u64 << (sector % SECTORS));
+            let (number, bit) = (sector / self.sectors, 1u64 << (sector % self.sectors));
             match lines[first..].last_mut().filter(|line| line.number() == number) {
                 Some(line) => line.0 |= bit,
                 None => lines.push(Line(number << SECTORS | bit)),
@@ -288,6 +299,7 @@ impl Observer for Recorder {
             first: 0,
             lines: 0,
             lds_passes: 0,
+            bytes: 0,
             lanes: self.exec.count_ones() as u8,
             jumped: done.jumped,
             stores: false,
@@ -298,6 +310,9 @@ impl Observer for Recorder {
             record.lds_passes = passes.min(u64::from(u16::MAX)) as u16;
             if done.accesses.iter().any(|a| a.place != Place::Lds) {
                 (record.first, record.lines, record.loads, record.stores) = self.lines(step, done.accesses);
+                let memory = done.accesses.iter().filter(|a| a.place != Place::Lds && !a.outside);
+                let bytes: u64 = memory.map(|a| u64::from(a.size_bytes) * u64::from(a.lanes)).sum();
+                record.bytes = bytes.min(u64::from(u16::MAX)) as u16;
             }
         }
         self.groups[self.current].waves[step.wave.id as usize].records.push(record);

@@ -120,6 +120,9 @@ pub fn preparing(request: usize) -> usize {
     PREPARING.saturating_add(request.saturating_mul(4))
 }
 
+/// Bytes of a recorded instruction: 64 lines and their descriptions, twice while they are collected.
+const RECORD_BYTES: usize = 2 * (64 * 8 + 40);
+
 /// Upper bounds of the bytes that a prepared kernel takes.
 #[derive(Debug, Clone, Copy)]
 pub struct Need {
@@ -152,6 +155,12 @@ impl Need {
     /// The bytes of a checked run, which keeps facts about each byte of memory and of LDS.
     pub fn check(self) -> usize {
         self.memory * 12 + self.groups * 2
+    }
+
+    /// The bytes of a run of which instructions are recorded: a plain run, and for each instruction its record and a line
+    /// of memory for each lane, at most.
+    pub fn profile(self, instructions: u64) -> usize {
+        self.run() + instructions as usize * RECORD_BYTES
     }
 
     /// The bytes of a debugger with checkpoints of a size, of which it keeps a minimal number.

@@ -8,6 +8,7 @@
 //! - [`program`]: the kernel of a request, its arguments, and user-defined semantics
 //! - [`diagnose`]: diagnostics of a kernel with their source ranges
 //! - [`run`]: running and checking
+//! - [`cost`]: predicted times
 //! - [`session`]: the debugger, with the whole state as JSON
 //! - [`describe`]: instructions: operands, encodings, pseudocode
 //! - [`semantics`]: user-defined pseudocode
@@ -25,6 +26,7 @@
 
 pub mod budget;
 pub mod compile;
+pub mod cost;
 pub mod describe;
 pub mod diagnose;
 pub mod disassemble;
@@ -75,6 +77,13 @@ enum Request {
     },
     /// Runs a kernel with all checks.
     Check { program: Program, max_instructions: u64 },
+    /// Runs a kernel, and predicts how long a device takes: without a name, the first one of its architecture.
+    Profile {
+        program: Program,
+        max_instructions: u64,
+        #[serde(default)]
+        device: Option<String>,
+    },
     /// Starts the debugger.
     Start { program: Program, max_instructions: u64 },
     /// Executes a command of the debugger, then returns the state. Without a line, returns only the state.
@@ -159,6 +168,9 @@ impl Playground {
             }
             Request::Check { program, max_instructions } => {
                 run::check(&program, max_instructions, &self.interrupt, &self.budget)
+            }
+            Request::Profile { program, max_instructions, device } => {
+                cost::profile(&program, max_instructions, device.as_deref(), &self.interrupt, &self.budget)
             }
             Request::Start { program, max_instructions } => {
                 // Drop the old session first, so that both never occupy memory at the same time.

@@ -3,7 +3,7 @@
 import { fill, h } from "./dom";
 import type { RunResult, Statistics } from "./protocol";
 
-interface Bar {
+export interface Bar {
   label: string | HTMLElement;
   value: number;
   /** The number as text. */
@@ -12,12 +12,13 @@ interface Bar {
 
 /** The most bars of a chart. */
 const MOST = 16;
-/** The most lines in the chart of divergence. */
-const MOST_LINES = 60;
+/** The most lines in a chart. */
+export const MOST_LINES = 60;
 
-const percent = (ratio: number): string => `${(100 * ratio).toFixed(1)} %`;
+export const percent = (ratio: number): string => `${(100 * ratio).toFixed(1)} %`;
 
-function bars(title: string, about: string, head: [string, string], list: Bar[], most?: number): HTMLElement {
+/** A chart of bars with its title and an explanation; `most` is the value of the longest possible bar. */
+export function bars(title: string, about: string, head: [string, string], list: Bar[], most?: number): HTMLElement {
   const longest = most ?? Math.max(1e-9, ...list.map((b) => b.value));
   const row = (b: Bar) => {
     const bar = h("div", { class: "bar" });

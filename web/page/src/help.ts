@@ -36,6 +36,10 @@ const PARTS: [string, string][] = [
   ["ISA", "The pseudocode of the instruction under the cursor. It can be changed: the next run uses it."],
   ["Statistics", "Charts of the next run: instructions, divergence by line, coalescing."],
   [
+    "Cost",
+    "The time that a GPU would take for the next run, as a model predicts it, and where it goes. It is not a measurement.",
+  ],
+  [
     "Share",
     "Copies a link that holds the program, which is not sent to a server, unless the server of this page keeps short links. A link with “?embed” before the “#” is for a frame in another page.",
   ],

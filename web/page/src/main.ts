@@ -5,6 +5,7 @@ import { EditorView } from "@codemirror/view";
 import { Isa, assist, mnemonic } from "./assist";
 import { Changes } from "./changes";
 import { showStatistics } from "./charts";
+import { showCost } from "./cost";
 import { Objects } from "./disassemble";
 import { Tabs, button, debounce, h, options, select } from "./dom";
 import { basics, createEditor, goToLine, margin, noMarks, setText, showMarks, showMessages } from "./editor";
@@ -81,6 +82,15 @@ const panels = {
       "p",
       { class: "dim" },
       "Counts of instructions, lane utilisation, coalescing, bank conflicts: run the kernel while this tab is shown.",
+    ),
+  ),
+  cost: h(
+    "div",
+    { class: "panel" },
+    h(
+      "p",
+      { class: "dim" },
+      "How long a GPU would take, and where the time goes, as a model predicts it: run the kernel while this tab is shown.",
     ),
   ),
 };
@@ -181,7 +191,23 @@ async function task(what: string, body: () => Promise<void>): Promise<void> {
   }
 }
 
-const run = (): Promise<void> =>
+/** Predicts the time on a device; without a name, on the first one of the architecture. */
+const predict = (device?: string): Promise<void> =>
+  task("Predicting", async () => {
+    const result = await engine.request(
+      { op: "profile", program: await program(), max_instructions: MAX_INSTRUCTIONS, ...(device && { device }) },
+      seconds * 1000,
+    );
+    const { profile, fault } = result;
+    showCost(panels.cost, result, onPlace, (name) => void predict(name));
+    marks.findings = fault ? [{ line: fault.line || null, address: fault.pc, title: fault.message, other: false }] : [];
+    refresh();
+    say(profile ? `Predicted: ${profile.microseconds.predicted.toFixed(2)} µs.` : `${fault?.kind}: ${fault?.message}`);
+  });
+
+const run = (): Promise<void> => (tabs.current === "cost" ? predict() : runNow());
+
+const runNow = (): Promise<void> =>
   task("Running", async () => {
     const statistics = tabs.current === "statistics";
     const result = await engine.request(
@@ -374,6 +400,7 @@ tabs.add("check", "Check", panels.check);
 tabs.add("isa", "ISA", changes.element);
 tabs.add("object", "Object", objects.element);
 tabs.add("statistics", "Statistics", panels.statistics);
+tabs.add("cost", "Cost", panels.cost);
 
 const diagnose = debounce(200, () => void diagnoseNow());
 // A compilation takes longer than a look at assembly.

@@ -55,6 +55,7 @@ export type Request =
   | { op: "diagnose-semantics"; text: string }
   | { op: "run"; program: Program; max_instructions: number; statistics: boolean }
   | { op: "check"; program: Program; max_instructions: number }
+  | { op: "profile"; program: Program; max_instructions: number; device?: string }
   | { op: "start"; program: Program; max_instructions: number }
   | { op: "command"; line?: string; view: View }
   | { op: "last-write"; wave: number; lane: number; register: string }
@@ -173,6 +174,46 @@ export interface Statistics {
   };
 }
 
+export interface ProfileResult {
+  launch: Launch;
+  fault: Fault | null;
+  profile: Profile | null;
+  /** Those of the architecture. */
+  devices: { name: string; title: string }[];
+}
+
+/** `wavesim-profile-1`. */
+export interface Profile {
+  /** What of the model has been calibrated. */
+  label: string;
+  device: string;
+  microseconds: { predicted: number; low: number; high: number; launch: number };
+  clocks: number;
+  bound: { by: string; why: string };
+  occupancy: { waves_per_simd: number; most: number; workgroups: number; limit: string; resident_waves: number };
+  sample: { workgroups: number; of_workgroups: number; error: number };
+  units: Record<string, number>;
+  levels: { name: string; busy: number }[];
+  /** Clocks of waves by reason. */
+  stalls: Record<string, number>;
+  unclassified: string[];
+  instructions: {
+    address: string;
+    line: number;
+    instruction: string;
+    class: string;
+    executed: number;
+    /** Of all waves. */
+    clocks: number;
+    stalled: number;
+    stalls: Record<string, number>;
+    lines_per_access: number;
+    lds_conflict_clocks: number;
+    lost_lanes: number;
+    remarks: { rule: string; text: string }[];
+  }[];
+}
+
 export interface Place {
   line: number;
   /** The address in listings. */
@@ -270,6 +311,7 @@ interface Answers {
   diagnose: Diagnosis;
   "diagnose-semantics": { diagnostics: Message[]; names: string[] };
   run: RunResult;
+  profile: ProfileResult;
   check: CheckResult;
   start: State;
   command: State;

@@ -142,6 +142,28 @@ export const sources = {
     await page.locator(".left .editor .cm-editor.cm-focused").waitFor();
   },
 
+  async "times are predicted"({ page }) {
+    await example(page, "divergence");
+    await tab(page, "cost");
+    await test(page, "run").click();
+    const lines = page.locator('[data-chart="Clocks"] tbody tr');
+    await lines.first().waitFor();
+    const summary = await test(page, "cost").textContent();
+    assert.match(summary, /^\d+\.\d\d µs predicted .* bound by /);
+    assert.match(await page.locator(".panel:visible").textContent(), /predicted for .*, not measured; uncalibrated/);
+    assert.match((await lines.allTextContents()).join("\n"), /line \d+.*\d \%, \d+\.\d clocks × /);
+    // Of the shares of lines and of what waves do, each is a part of one.
+    const sum = async (chart) =>
+      (await page.locator(`[data-chart="${chart}"] tbody td:last-child`).allTextContents())
+        .map((text) => parseFloat(text))
+        .reduce((a, b) => a + b, 0);
+    assert.ok(Math.abs((await sum("Clocks")) - 100) < 2 && Math.abs((await sum("Waves")) - 100) < 2);
+    await page.screenshot({ path: join(shots, "cost.png") });
+    await lines.first().locator("button").click();
+    await page.locator(".left .editor .cm-editor.cm-focused").waitFor();
+    assert.deepEqual(await page.locator('select[aria-label="Device"] option').count(), 1);
+  },
+
   async "a pause of the debugger has a button to go on"({ page }) {
     await write(page, "---\nout_y: u32[32]\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\nloop:\n  s_branch loop\n");
     await page.waitForTimeout(300);

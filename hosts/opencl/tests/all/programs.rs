@@ -133,6 +133,31 @@ twice the square of 9: 162
     assert!(errors.contains("OpenCL lists only the devices of WAVESIM_DEVICES that are gfx1100"), "{errors}");
 }
 
+/// Events report the predicted times of a GPU, which are the same in every run; one line says so.
+#[test]
+fn events_report_predicted_times() {
+    let Some(program) = compile("timed", "timed") else { return };
+    let times = |device: &str| {
+        let (out, errors) = program.run(&[], &[("WAVESIM_TIMING", device)]);
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines.get(2), Some(&"2"), "{out}{errors}");
+        assert_eq!(errors.matches("times are predicted for").count(), 1, "{errors}");
+        let time = |line: &str| line.strip_prefix("1 ").and_then(|ns| ns.parse::<u64>().ok());
+        let times = (time(lines[0]), time(lines[1]));
+        let (Some(short), Some(long)) = times else { panic!("{out}") };
+        (short, long)
+    };
+    let (short, long) = times("rx7900xtx");
+    // 10,000 dependent multiply-adds take five clocks each, which are 20 us.
+    assert!(short > 1000 && long > short + 18_000, "{short} {long}");
+    assert_eq!(times("rx7900xtx"), (short, long));
+    let (_, slower) = times("rx7900xtx,chip.clock=1150");
+    assert!(slower > long + 18_000, "{slower} {long}");
+    let (_, errors) = program.run(&[], &[("WAVESIM_TIMING", "rx7900xt")]);
+    assert!(errors.contains("rx7900xtx") && errors.contains("WAVESIM_TIMING"), "{errors}");
+    assert!(!program.run(&[], &[]).1.contains("predicted"));
+}
+
 /// A launch is stopped in the debugger: arguments by name, a changed result, and the program goes on.
 #[test]
 fn a_launch_is_debugged() {

@@ -14,7 +14,19 @@ Kernels access the arrays in place. `wavesim.run` runs a text kernel, and `waves
 from ._arrays import Pointer
 from ._device import Device, Kernel, Local, Module
 from ._native import VARIABLES, Error, Exploration, Fault, Finding, Outcome, __version__
-from ._text import Debugger, Instruction, Report, Result, assemble, debug, disassemble, explore, observe, run
+from ._text import (
+    Debugger,
+    Instruction,
+    Profile,
+    Report,
+    Result,
+    assemble,
+    debug,
+    disassemble,
+    explore,
+    observe,
+    run,
+)
 
 __all__ = [
     "VARIABLES",
@@ -30,6 +42,7 @@ __all__ = [
     "Module",
     "Outcome",
     "Pointer",
+    "Profile",
     "Report",
     "Result",
     "__version__",

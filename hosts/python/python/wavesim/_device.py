@@ -240,6 +240,7 @@ class Launcher:
         threads: Optional[int] = None,
         cooperative: bool = False,
         cluster: Optional[Sequence[int]] = None,
+        profile: Any = None,
     ) -> Outcome:
         """Runs the kernel to completion.
 
@@ -247,7 +248,8 @@ class Launcher:
         that supports the buffer protocol or DLPack), numbers, `Pointer`, `Local(bytes)`, and `bytes` for structures.
 
         `lds`: dynamic LDS size in bytes. `cluster`: workgroups of a cluster per dimension (CDNA 5). `check`: `"all"` or a list such as `"mem,race"`; the findings are in the
-        outcome. A fault raises `Fault`.
+        outcome. A fault raises `Fault`. `profile`: a device whose time is predicted (docs/cost.md), such as `"mi300a"`, or
+        `True` for the default one of the architecture; the prediction is `profile` of the outcome.
         """
         native = self.kernel.native
         kernarg, local, memory, owners = self._laid_out(arguments)
@@ -262,6 +264,7 @@ class Launcher:
             threads=None if threads is None else _unsigned("threads", threads),
             cooperative=cooperative,
             cluster=None if cluster is None else _dimensions("cluster", cluster),
+            profile=_text.profiled_device(profile),
         )
         if check is None:
             print_findings(outcome)

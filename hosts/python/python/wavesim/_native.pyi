@@ -1,6 +1,6 @@
 """Native module of wavesim. Use the package's public API, which is built on these classes."""
 
-from typing import Optional, Sequence
+from typing import Any, Optional, Sequence
 
 __version__: str
 VARIABLES: list[tuple[str, str]]
@@ -139,6 +139,8 @@ class Outcome:
     def findings(self) -> list[Finding]: ...
     @property
     def report(self) -> str: ...
+    @property
+    def profile(self) -> Optional[Any]: ...
 
 class Device:
     """A simulated GPU."""
@@ -154,6 +156,8 @@ class Device:
     def lds_bytes(self) -> int: ...
     @property
     def launches(self) -> int: ...
+    @property
+    def predicted_nanoseconds(self) -> Optional[int]: ...
     @property
     def checks(self) -> list[str]: ...
     def cancel(self) -> None: ...
@@ -229,6 +233,7 @@ class Kernel:
         threads: Optional[int] = None,
         cooperative: bool = False,
         cluster: Optional[Sequence[int]] = None,
+        profile: Optional[str] = None,
     ) -> Outcome: ...
     def explore(
         self,
@@ -299,6 +304,7 @@ def run_text(
     trace: bool,
     max_instructions: int,
     threads: Optional[int],
+    profile: Optional[str],
 ) -> tuple[Outcome, list[tuple[str, str, list[int], bytes]], Optional[bytes]]: ...
 def assemble(
     text: str, target: Optional[str] = None, wave: Optional[int] = None, name: str = "<text>"

@@ -72,6 +72,11 @@ class Result:
         return self.outcome.report
 
     @property
+    def profile(self) -> "Optional[Profile]":
+        """The predicted profile, if the run was profiled."""
+        return self.outcome.profile
+
+    @property
     def trace(self) -> Iterator[dict]:
         """One dictionary per executed instruction, if the run was traced."""
         if self._trace is None:
@@ -118,15 +123,18 @@ def run(
     trace: bool = False,
     max_instructions: int = _MAX_INSTRUCTIONS,
     threads: Optional[int] = None,
+    profile: Any = None,
 ) -> Result:
     """Runs a text kernel: a path, or the text (docs/text-format.md).
 
     `arrays` replaces the contents of arguments, by name. `check`: `"all"` or a list such as `"mem,race"`. With `trace`,
-    the result contains every executed instruction.
+    the result contains every executed instruction. `profile`: a device whose time is predicted (docs/cost.md), such as
+    `"mi300a"`, or `True` for the default one of the architecture.
     """
     text, name = _source(kernel)
+    device = profiled_device(profile)
     outcome, outputs, lines = _native.run_text(
-        text, name, target, wave, seed, _inputs(arrays or {}), check, trace, max_instructions, threads
+        text, name, target, wave, seed, _inputs(arrays or {}), check, trace, max_instructions, threads, device
     )
     return Result(outcome, outputs, lines)
 
@@ -168,6 +176,75 @@ def explore(
         delays,
         all,
     )
+
+
+def profiled_device(profile: Any) -> Optional[str]:
+    """Returns the device of a parameter `profile`; an empty text is the default one."""
+    if profile is None or profile is False:
+        return None
+    if profile is True:
+        return ""
+    if not isinstance(profile, str):
+        raise Error(f"profile is True or the name of a device, not {type(profile).__name__}")
+    return profile
+
+
+class Profile:
+    """The predicted time of a launch, and where it goes (docs/cost.md). A prediction is not a measurement.
+
+    Items are those of the JSON that `wavesim profile --json` prints: `profile["microseconds"]["predicted"]`. In notebooks,
+    it shows itself as the page that `wavesim profile --html` writes.
+    """
+
+    def __init__(self, data: str, html: str) -> None:
+        self.data: dict = json.loads(data)
+        """The profile as a dictionary."""
+        self.html = html
+        """The report as one file."""
+
+    @property
+    def label(self) -> str:
+        """For which device the time is predicted, and what of the model has been calibrated."""
+        return self.data["label"]
+
+    @property
+    def microseconds(self) -> float:
+        """The predicted time."""
+        return self.data["microseconds"]["predicted"]
+
+    @property
+    def instructions(self) -> Any:
+        """Costs of each executed instruction: a DataFrame if pandas is installed, otherwise a list of dictionaries."""
+        return _frame(self.data["instructions"])
+
+    def save(self, path: Any) -> None:
+        """Writes the report to a file of HTML."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.data[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def keys(self) -> Any:
+        """Names of the items."""
+        return self.data.keys()
+
+    def __repr__(self) -> str:
+        range_ = self.data["microseconds"]
+        bound = self.data["bound"]["by"]
+        return (
+            f"<wavesim.Profile {self.data['device']}: predicted {range_['predicted']:.2f} us"
+            f" ({range_['low']:.2f} to {range_['high']:.2f}), bound by {bound}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return _html.frame(self.html)
 
 
 class Report:

@@ -7,7 +7,8 @@ The device `AMD` is then a simulated GPU, and the default device unless DEV name
 GPU (default gfx1100), and WAVESIM_CHECK=all checks every launch. tinygrad compiles with the system's LLVM library (18
 or newer), or with ROCm's comgr if it is installed.
 
-BEAM compares numbers of executed instructions instead of times.
+BEAM compares numbers of executed instructions instead of times, or the predicted times of a GPU if WAVESIM_TIMING names
+one (docs/cost.md).
 """
 
 from __future__ import annotations
@@ -135,7 +136,9 @@ class AMDProgram(Program):
         for value, (offset, dtype) in zip(vals, TinyELF.iter_sig(self.signature[len(bufs) :], len(blob))):
             blob += b"\0" * (offset - len(blob)) + int(value).to_bytes(dtype.itemsize, "little", signed=value < 0)
         ctypes.memmove(self.kernarg, bytes(blob), len(blob))
-        outcome = self.dev.wavesim.native.launch_raw(
+        device = self.dev.wavesim.native
+        before = device.predicted_nanoseconds
+        outcome = device.launch_raw(
             self.code,
             self.entry,
             list(global_size),
@@ -147,7 +150,11 @@ class AMDProgram(Program):
             32 if self.properties & 0x400 else 64,
         )
         print_findings(outcome)
-        return outcome.instructions * _SECONDS_PER_INSTRUCTION if wait else None
+        if not wait:
+            return None
+        if before is not None:
+            return (device.predicted_nanoseconds - before) * 1e-9
+        return outcome.instructions * _SECONDS_PER_INSTRUCTION
 
     def _user_sgprs(self, global_size: tuple, local_size: tuple) -> list:
         """Returns the user SGPRs that the descriptor enables, in its order (LLVM AMDGPUUsage, *Kernel Descriptor*)."""

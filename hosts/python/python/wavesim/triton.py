@@ -6,11 +6,13 @@ After this import, `@triton.jit` functions launch on wavesim, with NumPy arrays 
 arguments. WAVESIM_TARGET selects the GPU (default gfx1100), and WAVESIM_CHECK=all checks every launch.
 `wavesim.triton.use("gfx1201")` selects another GPU later.
 
-Autotuning compares numbers of executed instructions instead of times, so its choice is deterministic.
+Autotuning compares numbers of executed instructions instead of times, so its choice is deterministic. If WAVESIM_TIMING
+names a GPU, it compares the predicted times of this GPU, and `triton.testing.do_bench` returns them (docs/cost.md).
 """
 
 from __future__ import annotations
 
+import functools
 import gc
 import struct
 import sys
@@ -18,6 +20,7 @@ import weakref
 from typing import Any, Iterator, Optional
 
 import triton
+from triton import testing as _testing
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature, wrap_handle_tensordesc_impl
 from triton.runtime import _allocation
@@ -365,6 +368,78 @@ def _address(value: Any, name: str, memory: dict, owners: list) -> int:
     return place.pointer
 
 
+class _Event:
+    """A point of the predicted time, with the methods of torch's events."""
+
+    def __init__(self, driver: "Driver") -> None:
+        self.driver, self.nanoseconds = driver, 0
+
+    def record(self, *_: Any) -> None:
+        now = self.driver.device.native.predicted_nanoseconds
+        if now is None:
+            raise Error("times of a GPU are predicted if WAVESIM_TIMING names it (docs/cost.md)")
+        self.nanoseconds = now
+
+    def elapsed_time(self, end: "_Event") -> float:
+        """Milliseconds from this event to another one."""
+        return (end.nanoseconds - self.nanoseconds) * 1e-6
+
+    def synchronize(self) -> None:
+        pass
+
+
+class _Interface:
+    """What Triton's benchmarks require of `torch.cuda`. Other names are those of `torch.cpu`."""
+
+    def __init__(self, driver: "Driver") -> None:
+        self.driver = driver
+
+    def Event(self, **_: Any) -> _Event:
+        return _Event(self.driver)
+
+    def synchronize(self, *_: Any) -> None:
+        """Does nothing, since launches are synchronous."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        import torch
+
+        return getattr(torch.cpu, name)
+
+
+_RUNS = 3
+"""Runs that a benchmark times: predicted times hardly vary, and each run is simulated."""
+
+
+def predicted_bench(
+    fn: Any,
+    warmup: float = 25,
+    rep: float = 100,
+    grad_to_none: Any = None,
+    quantiles: Any = None,
+    return_mode: str = "mean",
+) -> Any:
+    """The predicted milliseconds of a call, in place of `triton.testing.do_bench`: after one call, the statistics of three.
+
+    The GPU would run it for `warmup` and `rep` milliseconds, which are thousands of calls.
+    """
+    if return_mode not in ("min", "max", "mean", "median", "all"):
+        raise Error(f"{return_mode!r} is none of min, max, mean, median, all")
+    device = _config.active.get_device_interface()
+    fn()
+    times = []
+    for _ in range(_RUNS):
+        for tensor in grad_to_none or ():
+            tensor.grad = None
+        start, end = device.Event(enable_timing=True), device.Event(enable_timing=True)
+        start.record()
+        fn()
+        end.record()
+        times.append(start.elapsed_time(end))
+    return _testing._summarize_statistics(times, quantiles, return_mode)
+
+
 class Driver(DriverBase):
     """Triton's driver for wavesim."""
 
@@ -398,15 +473,15 @@ class Driver(DriverBase):
         return torch.device("cpu")
 
     def get_device_interface(self) -> Any:
-        import torch
-
-        return torch.cpu
+        return _Interface(self)
 
     def get_benchmarker(self) -> Any:
-        return self._count
+        return self._cost
 
-    def _count(self, kernel_call: Any, *, quantiles: Any = None, **_: Any) -> Any:
-        """Returns the number of instructions that a call executes, in place of its time."""
+    def _cost(self, kernel_call: Any, *, quantiles: Any = None, **_: Any) -> Any:
+        """Returns the predicted milliseconds of a call, or the number of instructions that it executes."""
+        if self.device.native.predicted_nanoseconds is not None:
+            return predicted_bench(kernel_call, quantiles=quantiles)
         before = self.instructions
         kernel_call()
         cost = float(self.instructions - before)
@@ -453,5 +528,20 @@ def _accept_arrays() -> None:
     JITFunction.run = wrapped
 
 
+def _predict_benchmarks() -> None:
+    """Makes `triton.testing.do_bench` time a few runs, where times are predicted."""
+    bench = _testing.do_bench
+    if getattr(bench, "predicts", False):
+        return
+
+    @functools.wraps(bench)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return (predicted_bench if isinstance(_config.active, Driver) else bench)(*args, **kwargs)
+
+    wrapped.predicts = True
+    _testing.do_bench = wrapped
+
+
 _accept_arrays()
+_predict_benchmarks()
 use()

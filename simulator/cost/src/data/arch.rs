@@ -91,6 +91,8 @@ pub struct Issue {
     pub instruction_cache_bytes: Quantity,
     /// Bytes of a line of it.
     pub instruction_line_bytes: Quantity,
+    /// Lines of a set of it.
+    pub instruction_ways: Quantity,
     /// A miss of it.
     pub instruction_miss: Quantity,
     /// Banks of the VGPRs.
@@ -111,6 +113,7 @@ table!(
     branch_taken = "branch-taken",
     instruction_cache_bytes = "instruction-cache-bytes",
     instruction_line_bytes = "instruction-line-bytes",
+    instruction_ways = "instruction-ways",
     instruction_miss = "instruction-miss",
     vgpr_banks = "vgpr-banks",
     wave_start = "wave-start",
@@ -154,6 +157,8 @@ pub struct VectorMemory {
     pub lanes_per_clock: Quantity,
     /// Bytes of the parts of a line that are transferred.
     pub segment_bytes: Quantity,
+    /// Bytes of all lanes that loads return to registers in a clock.
+    pub return_bytes_per_clock: Quantity,
     /// Lines that a processor can have outstanding.
     pub outstanding_lines: Quantity,
     /// Until a store is complete after it has reached the cache.
@@ -167,6 +172,7 @@ table!(
     lines_per_clock = "lines-per-clock",
     lanes_per_clock = "lanes-per-clock",
     segment_bytes = "segment-bytes",
+    return_bytes_per_clock = "return-bytes-per-clock",
     outstanding_lines = "outstanding-lines",
     store_latency = "store-latency",
     atomic_clocks = "atomic-clocks",

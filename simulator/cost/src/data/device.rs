@@ -95,9 +95,21 @@ pub struct Cache {
     pub latency: Quantity,
     /// Bytes that each instance transfers in a clock.
     pub bytes_per_clock: Quantity,
+    /// The same of loads alone, of the cache of the device; without it, [`Cache::bytes_per_clock`] is the only limit.
+    pub load_bytes_per_clock: Option<Quantity>,
 }
+
+impl Cache {
+    /// Returns a constant by its key.
+    pub fn by_key_mut(&mut self, key: &str) -> Option<&mut Quantity> {
+        if key == LOADS { self.load_bytes_per_clock.as_mut() } else { self.required_mut(key) }
+    }
+}
+
+/// The key of [`Cache::load_bytes_per_clock`].
+const LOADS: &str = "load-bytes-per-clock";
 table!(
-    Cache,
+    Cache as required_mut,
     bytes = "bytes",
     line_bytes = "line-bytes",
     ways = "ways",
@@ -141,6 +153,8 @@ pub struct Tlb {
     pub scope: Scope,
     /// Pages that it holds.
     pub entries: Quantity,
+    /// Entries of a set.
+    pub ways: Quantity,
     /// Bytes of a page.
     pub page_bytes: Quantity,
     /// Clocks of a miss.
@@ -148,7 +162,14 @@ pub struct Tlb {
     /// Clocks between two misses that are served.
     pub miss_interval: Quantity,
 }
-table!(Tlb, entries = "entries", page_bytes = "page-bytes", miss = "miss", miss_interval = "miss-interval",);
+table!(
+    Tlb,
+    entries = "entries",
+    ways = "ways",
+    page_bytes = "page-bytes",
+    miss = "miss",
+    miss_interval = "miss-interval",
+);
 
 /// The cost of launches.
 #[derive(Debug, Clone, Deserialize)]
@@ -182,14 +203,22 @@ pub struct Range {
     pub low: Quantity,
     /// The upper end.
     pub high: Quantity,
+    /// The relative error of a sample whose waves are recorded from their beginning only.
+    pub cut_waves: Quantity,
+    /// The relative error of a sample without a round of workgroups that follows another one.
+    pub one_round: Quantity,
 }
-table!(Range, low = "low", high = "high");
+table!(Range, low = "low", high = "high", cut_waves = "cut-waves", one_round = "one-round");
 
 impl Constants for DeviceCost {
     fn each<'a>(&'a self, f: &mut dyn FnMut(String, &'a Quantity)) {
         visit("chip", &self.chip, f);
         for cache in &self.caches {
-            visit(&format!("cache.{}", cache.name), cache, f);
+            let name = format!("cache.{}", cache.name);
+            visit(&name, cache, f);
+            if let Some(loads) = &cache.load_bytes_per_clock {
+                f(format!("{name}.{LOADS}"), loads);
+            }
         }
         visit("memory", &self.memory, f);
         for tlb in &self.tlbs {

@@ -53,9 +53,14 @@ pub fn arch(arch: Arch) -> Result<&'static ArchCost, CostError> {
     found.map(|(_, cost)| cost).ok_or(CostError::NoCosts(arch.name()))
 }
 
+/// Returns the devices.
+pub fn devices() -> impl Iterator<Item = &'static DeviceCost> {
+    parsed().ok().into_iter().flat_map(|(_, devices)| devices)
+}
+
 /// Returns the names of the devices.
 pub fn device_names() -> Vec<&'static str> {
-    parsed().map_or(Vec::new(), |(_, devices)| devices.iter().map(|d| d.device.as_str()).collect())
+    devices().map(|d| d.device.as_str()).collect()
 }
 
 /// Returns a device by its name, or the first one with this processor.

@@ -10,7 +10,7 @@ mod list;
 pub use arch::{ArchCost, ClassRow, Issue, Lds, Processor, Select, UnitKind, VectorMemory};
 pub use device::{Cache, Chip, DeviceCost, DeviceMemory, LaunchCost, Path, Range, Scope, Tlb};
 pub use error::CostError;
-pub use list::{arch, constants, device, device_names, device_of};
+pub use list::{arch, constants, device, device_names, device_of, devices};
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -110,7 +110,10 @@ fn check(
 
 /// Defines the visit of the constants of a table: the fields with their keys.
 macro_rules! table {
-    ($type:ty, $($field:ident = $key:literal),* $(,)?) => {
+    ($type:ty, $($rows:tt)*) => {
+        $crate::data::table!($type as by_key_mut, $($rows)*);
+    };
+    ($type:ty as $by_key:ident, $($field:ident = $key:literal),* $(,)?) => {
         impl $crate::data::Constants for $type {
             fn each<'a>(&'a self, f: &mut dyn FnMut(String, &'a $crate::data::Quantity)) {
                 $(f($key.to_string(), &self.$field);)*
@@ -118,7 +121,7 @@ macro_rules! table {
         }
         impl $type {
             /// Returns a constant of the table by its key.
-            pub fn by_key_mut(&mut self, key: &str) -> Option<&mut $crate::data::Quantity> {
+            pub fn $by_key(&mut self, key: &str) -> Option<&mut $crate::data::Quantity> {
                 match key {
                     $($key => Some(&mut self.$field),)*
                     _ => None,

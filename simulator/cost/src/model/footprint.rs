@@ -4,6 +4,7 @@
 use crate::record::Group;
 use foldhash::{HashSet, HashSetExt};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// An address range that a launch can use: an argument, an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,11 +15,20 @@ pub struct Region {
     pub len: u64,
 }
 
-/// What earlier launches have used: by the base of a region, the bytes used on the device until then.
+/// What earlier launches have used, by the base of a region.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     used: u64,
-    last: BTreeMap<u64, u64>,
+    last: BTreeMap<u64, Use>,
+}
+
+/// The last use of a region.
+#[derive(Debug, Clone, Default)]
+struct Use {
+    /// Bytes used on the device until then.
+    at: u64,
+    /// The lines that the sample of the last launch that wrote to the region has stored to; none if no launch has.
+    writer: Option<Arc<HashSet<u64>>>,
 }
 
 /// The estimates about a launch.
@@ -37,6 +47,9 @@ pub struct Footprint {
     regions: Vec<Region>,
     /// By region: bytes used since its last use, infinite if it never was.
     since: Vec<f64>,
+    /// By region: the lines that the launch that has written it stored to on this die, as far as they are known.
+    writers: Vec<Option<Arc<HashSet<u64>>>>,
+    dies: f64,
 }
 
 /// The pages of a level of translation.
@@ -133,7 +146,7 @@ impl Footprint {
         let limit = if reachable > 0.0 { reachable / line_bytes as f64 } else { f64::INFINITY };
         let (die, device) = (die.min(limit), device.min(limit));
         let since = |region: &Region| {
-            history.last.get(&region.base).map_or(f64::INFINITY, |at| (history.used - at) as f64)
+            history.last.get(&region.base).map_or(f64::INFINITY, |last| (history.used - last.at) as f64)
         };
         let bytes = device * line_bytes as f64;
         let others = |growth: f64| 1.0 - scale.resident.max(1.0).powf(growth - 1.0);
@@ -152,8 +165,23 @@ impl Footprint {
             first_of_device: (device / (die * scale.dies).max(1.0)).clamp(0.0, 1.0),
             // The launch itself replaces lines before it reaches those of the last one.
             since: regions.iter().map(|r| since(r).max(bytes)).collect(),
+            writers: regions.iter().map(|r| history.last.get(&r.base)?.writer.clone()).collect(),
+            dies: scale.dies,
             regions,
         }
+    }
+
+    /// Returns the probability that this die has a line that an earlier launch has used. What is only read is in the caches
+    /// of all dies that read it; what a launch has written is in that of the writing die, which is this one if its sample
+    /// has stored to the line, and otherwise by chance.
+    pub fn own(&self, line: u64, line_bytes: u64) -> f64 {
+        let writer = region_of(&self.regions, line * line_bytes).and_then(|at| self.writers[at].as_ref());
+        writer.map_or(1.0, |lines| if lines.contains(&line) { 1.0 } else { 1.0 / self.dies.max(1.0) })
+    }
+
+    /// Returns whether an address is in a region. Others belong to the runtime: arguments of kernels.
+    pub fn is_known(&self, address: u64) -> bool {
+        region_of(&self.regions, address).is_some()
     }
 
     /// Returns the bytes that have been used since the line at an address was last used, by an earlier launch.
@@ -173,10 +201,23 @@ impl History {
         self.used += bytes as u64;
         let mut sorted: Vec<Region> = regions.to_vec();
         sorted.sort_by_key(|r| r.base);
-        let lines = groups.iter().flat_map(|g| &g.waves).flat_map(|w| &w.lines);
-        for line in lines {
-            if let Some(at) = region_of(&sorted, line.number() * line_bytes) {
-                self.last.insert(sorted[at].base, self.used);
+        let of = |line: u64| region_of(&sorted, line * line_bytes);
+        let mut stored: HashSet<u64> = HashSet::new();
+        for wave in groups.iter().flat_map(|g| &g.waves) {
+            for record in wave.records.iter().filter(|r| r.stores) {
+                let lines = wave.lines.iter().skip(record.first as usize).take(usize::from(record.lines));
+                stored.extend(lines.map(|line| line.number()));
+            }
+        }
+        let written: HashSet<usize> = stored.iter().filter_map(|line| of(*line)).collect();
+        let stored = Arc::new(stored);
+        for line in groups.iter().flat_map(|g| &g.waves).flat_map(|w| &w.lines) {
+            if let Some(at) = of(line.number()) {
+                let last = self.last.entry(sorted[at].base).or_default();
+                if last.at != self.used && written.contains(&at) {
+                    last.writer = Some(stored.clone());
+                }
+                last.at = self.used;
             }
         }
     }
@@ -184,6 +225,6 @@ impl History {
     /// Records a use of a region by something other than a launch, such as a copy.
     pub fn touch(&mut self, region: Region) {
         self.used += region.len;
-        self.last.insert(region.base, self.used);
+        self.last.insert(region.base, Use { at: self.used, writer: None });
     }
 }

@@ -116,7 +116,7 @@ impl<'a, 'r> Machine<'a, 'r> {
         let processor = || Processor {
             simds: vec![Simd::default(); simds],
             ports: vec![Default::default(); simds.div_ceil(per_port)],
-            code: Tags::new(lines.max(1), 8),
+            code: Tags::new(lines.max(1), cost.issue.instruction_ways.count()),
             groups: 0,
         };
         Machine {
@@ -397,7 +397,11 @@ impl<'a, 'r> Machine<'a, 'r> {
         }
         let own = match scalar {
             true => 0,
-            false => addresses.max(per_line * lines.len() as u64).max(self.memory.transfer(lines)),
+            false => {
+                let returned = if record.stores && !record.loads { 0 } else { u64::from(record.bytes) };
+                let returned = ticks(returned as f64 / vm.return_bytes_per_clock.value().max(1e-3));
+                addresses.max(per_line * lines.len() as u64).max(self.memory.transfer(lines)).max(returned)
+            }
         };
         (start, done, own)
     }

@@ -3,8 +3,8 @@
 
 use super::cache::{Queue, Tags, fraction_of, resident_share, ticks};
 use super::footprint::Footprint;
-use crate::data::{ArchCost, Cache, DeviceCost, Path, Scope};
-use crate::record::{Line, SECTORS};
+use crate::data::{ArchCost, Cache, DeviceCost, Path, Quantity, Scope};
+use crate::record::{Line, line_and_sector};
 use foldhash::HashSet;
 
 /// A level of caches.
@@ -15,6 +15,8 @@ struct Level {
     /// One for each processor, or a single one.
     tags: Vec<Tags>,
     queues: Vec<Queue>,
+    /// Of loads alone, with their bytes per tick, if these have a limit.
+    loads: Option<(Queue, f64)>,
     hits: u64,
     misses: u64,
     of_processor: bool,
@@ -111,9 +113,11 @@ impl Level {
             Scope::Device => share.of_device,
         };
         let lines = cache.bytes.count() / cache.line_bytes.count().max(1);
+        let per_tick = |clock: &Quantity| clock.value().max(1e-6) * part / super::cache::TICKS as f64;
         Level {
             latency: ticks(cache.latency.value()),
-            bytes_per_tick: cache.bytes_per_clock.value().max(1e-6) * part / super::cache::TICKS as f64,
+            bytes_per_tick: per_tick(&cache.bytes_per_clock),
+            loads: cache.load_bytes_per_clock.as_ref().map(|clock| (Queue::default(), per_tick(clock))),
             capacity: cache.bytes.value(),
             tags: if tagged { vec![Tags::new(lines, cache.ways.count()); count] } else { Vec::new() },
             queues: vec![Queue::default(); count],
@@ -134,7 +138,7 @@ impl MemorySystem {
         let of = |path| device.caches.iter().filter(move |cache| cache.path == path);
 
         let vector: Vec<&Cache> = of(Path::Vector).collect();
-        let line_bytes = arch.vector_memory.line_bytes.count().max(SECTORS);
+        let (line_bytes, sector_bytes) = line_and_sector(arch);
         let m = &device.memory;
         let clock = device.chip.clock.value() * 1e6;
         let bytes_per_clock = m.bandwidth.value() * 1e9 * m.efficiency.value() / clock * share.of_device;
@@ -160,7 +164,7 @@ impl MemorySystem {
                 reach: tlb.entries.value() * tlb.page_bytes.value(),
                 // The processors that are not simulated use their part of the entries.
                 tags: vec![
-                    Tags::new(((tlb.entries.value() * part.powf(pages.growth)) as u64).max(8), 8);
+                    Tags::new((tlb.entries.value() * part.powf(pages.growth)) as u64, tlb.ways.count());
                     count
                 ],
                 queues: vec![Queue::default(); count],
@@ -171,7 +175,7 @@ impl MemorySystem {
         });
         MemorySystem {
             line_bytes,
-            sector_bytes: line_bytes / SECTORS,
+            sector_bytes,
             atomic: ticks(arch.vector_memory.atomic_clocks.value()),
             store_latency: ticks(arch.vector_memory.store_latency.value()),
             names,
@@ -207,6 +211,10 @@ impl MemorySystem {
             level.tags[index].insert(page, 0);
             // What another processor has just used, or the die earlier in this launch or in another one.
             if !level.of_processor && level.seen.insert(page) {
+                if !self.footprint.is_known(line * self.line_bytes) {
+                    // Every launch uses the pages of the runtime.
+                    break;
+                }
                 let since = self.footprint.since_last_use(line * self.line_bytes);
                 let since = if since.is_finite() { pages.of_die } else { since };
                 let warm = pages.used_by_others.max(self.shares.of(since, level.reach));
@@ -299,8 +307,11 @@ impl MemorySystem {
                 return (at + level.latency).max(entry.ready);
             }
             // What another processor has loaded, or this die in an earlier launch.
-            let since = self.footprint.since_last_use(number * self.line_bytes) * self.footprint.part_of_die;
-            let warm = self.footprint.loaded_by_others.max(self.shares.of(since, level.capacity));
+            let address = number * self.line_bytes;
+            let since = self.footprint.since_last_use(address) * self.footprint.part_of_die;
+            let own = self.footprint.own(number, self.line_bytes);
+            let before = self.shares.of(since, level.capacity) * own;
+            let warm = self.footprint.loaded_by_others.max(before);
             if first_touch && fraction_of(number) < warm {
                 level.hits += 1;
                 let ready = at + level.latency;
@@ -328,6 +339,9 @@ impl MemorySystem {
             let level = &mut self.levels[index];
             let service = level.service(self.line_bytes);
             at = level.queues[0].take(at, service);
+            if let Some((queue, bytes_per_tick)) = &mut level.loads {
+                at = queue.take(at, (self.line_bytes as f64 / *bytes_per_tick).round() as u64);
+            }
             if hit {
                 level.hits += 1;
                 return at + level.latency;

@@ -16,7 +16,7 @@ pub use footprint::{Footprint, History, Region, Scale};
 pub use memory::LevelCount;
 pub use stall::{Counts, Slice, Stall};
 
-use crate::data::{ArchCost, DeviceCost, Scope, UnitKind};
+use crate::data::{ArchCost, DeviceCost, Range, Scope, UnitKind};
 use crate::lint::used_registers;
 use crate::occupancy::{Occupancy, Resources, occupancy};
 use crate::record::{Group, Plan};
@@ -231,7 +231,7 @@ pub fn predict(
     time = time.max(machine.memory().drained());
     history.add(groups, line, regions, bytes);
     let simulated = time as f64 / TICKS as f64;
-    let (clocks, error) = extend(plan, &machine.ends, simulated, sampled, length);
+    let (clocks, error) = extend(plan, &device.range, &machine.ends, simulated, sampled, length);
     let launch = launch_microseconds(device, first);
     let microseconds = launch + clocks / device.chip.clock.value();
     let units = UnitKind::ALL.iter().filter(|u| **u != UnitKind::None);
@@ -256,11 +256,18 @@ pub fn predict(
 }
 
 /// Extends the time of the sample to all workgroups of a processor. Returns clocks and the relative standard error.
-fn extend(plan: &LaunchPlan, ends: &[u64], simulated: f64, sampled: f64, length: f64) -> (f64, f64) {
+fn extend(
+    plan: &LaunchPlan,
+    range: &Range,
+    ends: &[u64],
+    simulated: f64,
+    sampled: f64,
+    length: f64,
+) -> (f64, f64) {
     let each = plan.of_die as f64 / plan.active as f64;
     let own = sampled / plan.processors as f64;
     if each <= own * 1.001 {
-        return (simulated * length, if length > 1.001 { 0.02 } else { 0.0 });
+        return (simulated * length, if length > 1.001 { range.cut_waves.value() } else { 0.0 });
     }
     // After the first round, workgroups end at a steady rate.
     let mut ends: Vec<f64> = ends.iter().map(|t| *t as f64 / TICKS as f64).collect();
@@ -277,7 +284,7 @@ fn extend(plan: &LaunchPlan, ends: &[u64], simulated: f64, sampled: f64, length:
         let error = (halves[0] - halves[1]).abs() / 2.0 / slope.max(1e-9) / 2f64.sqrt();
         (slope * plan.processors as f64, error)
     } else {
-        (simulated / own, 0.1)
+        (simulated / own, range.one_round.value())
     };
     let all = simulated * length + (each - own) * slope * length;
     (all, (error * (all - simulated * length) / all.max(1.0)).min(1.0))

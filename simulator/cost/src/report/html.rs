@@ -19,6 +19,7 @@ pub fn html(profile: &Profile, program: &Program, name: &str, sources: &[(String
     };
     let mut data = json(profile, program);
     data["name"] = value!(name);
+    data["processor"] = value!(profile.costs.arch.processor.name);
     data["reasons"] = value!(Stall::NAMES);
     data["timeline"] = Value::Array(profile.prediction.timeline.iter().take(4000).map(slice).collect());
     data["sources"] = sources.iter().map(|(name, text)| value!({"name": name, "text": text})).collect();

@@ -15,6 +15,8 @@ bars("busy", [...Object.entries(D.units).filter(x => x[1] > 0.001), ...D.levels.
   const x0 = -3, x1 = 3, top = Math.log10(R.vector_roof) + 0.4, low = top - 5;
   const X = v => 60 + (Math.min(x1, Math.max(x0, Math.log10(Math.max(v, 1e-9)))) - x0) / (x1 - x0) * (W - 80);
   const Y = v => 15 + (top - Math.max(low, Math.log10(Math.max(v, 1)))) / (top - low) * (H - 55);
+  for (let e = Math.ceil(low); e <= top; e += 1) { const y = Y(10 ** e); draw(svg, "line", { x1: 60, x2: W - 20, y1: y, y2: y, stroke: "var(--line)" }); draw(svg, "text", { x: 55, y: y + 4, "text-anchor": "end" }, si(10 ** e).replace(".00", "")); }
+  draw(svg, "text", { x: 4, y: 11 }, "FLOP/s");
   const knee = R.vector_roof / R.memory_roof;
   const points = [[10 ** x0, 10 ** x0 * R.memory_roof], [knee, R.vector_roof], [10 ** x1, R.vector_roof]];
   for (let e = x0; e <= x1; e++) { draw(svg, "line", { x1: X(10 ** e), x2: X(10 ** e), y1: 15, y2: H - 40, stroke: "var(--line)" }); draw(svg, "text", { x: X(10 ** e), y: H - 24, "text-anchor": "middle" }, "1e" + e); }
@@ -51,16 +53,16 @@ const choose = (d, line) => { d.dataset.line = line; d.tabIndex = 0; d.onclick =
 {
   const columns = [["address", r => r.address], ["instruction", r => r.instruction], ["class", r => r.class], ["executed", r => r.executed, 0], ["clocks", r => r.clocks / r.executed, 1], ["stalled", r => r.stalled / r.executed, 1],
     ["share %", r => 100 * r.clocks / total, 1], ["lines", r => r.lines_per_access, 1], ["conflicts", r => r.lds_conflict_clocks, 1], ["lost lanes", r => r.lost_lanes, 1], ["mostly", r => r.stalled ? Object.entries(r.stalls).sort((a, b) => b[1] - a[1])[0][0] : ""], ["remarks", r => r.remarks.map(m => m.rule).join(" ")]];
-  const left = at => at < 3 || at >= 10;
+  const left = at => at < 3 || at >= 10, wraps = columns.length - 1;
   const head = el($("table").tHead, "tr"), body = $("table").tBodies[0];
   let by = -1, up = false;
   const fill = () => {
     const rows = [...D.instructions];
     if (by >= 0) rows.sort((a, b) => { const x = columns[by][1](a), y = columns[by][1](b); return (typeof x === "number" ? x - y : String(x).localeCompare(String(y))) * (up ? 1 : -1); });
     body.replaceChildren();
-    for (const r of rows) { const tr = el(body, "tr"); columns.forEach(([, of, digits], at) => { const v = of(r); el(tr, "td", typeof v === "number" ? v.toFixed(digits) : v, { className: left(at) ? "code" : "" }); }); tr.title = r.remarks.map(m => m.text).join("\n"); tr.style.background = heat(r.clocks / hottest * 0.5); }
+    for (const r of rows) { const tr = el(body, "tr"); columns.forEach(([, of, digits], at) => { const v = of(r); el(tr, "td", typeof v !== "number" ? v : v ? v.toFixed(digits) : "", { className: at === wraps ? "wrap" : left(at) ? "code" : "" }); }); tr.title = r.remarks.map(m => m.text).join("\n"); tr.style.background = heat(r.clocks / hottest * 0.5); }
   };
-  columns.forEach(([name], at) => { const th = el(head, "th", undefined, { className: left(at) ? "code" : "" }); const b = el(th, "button", name); b.onclick = () => { up = by === at ? !up : left(at); by = at; for (const h of head.children) h.removeAttribute("aria-sort"); th.setAttribute("aria-sort", up ? "ascending" : "descending"); fill(); }; });
+  columns.forEach(([name], at) => { const th = el(head, "th", undefined, { className: left(at) ? "text" : "", scope: "col" }); const b = el(th, "button", name); b.onclick = () => { up = by === at ? !up : left(at); by = at; for (const h of head.children) h.removeAttribute("aria-sort"); th.setAttribute("aria-sort", up ? "ascending" : "descending"); fill(); }; });
   fill();
 }
 {
@@ -69,7 +71,18 @@ const choose = (d, line) => { d.dataset.line = line; d.tabIndex = 0; d.onclick =
   const waves = [...new Set(D.timeline.map(s => s[0] + " " + s[2]))], end = Math.max(...D.timeline.map(s => s[4]), 1);
   const simd = new Map(D.timeline.map(s => [s[0] + " " + s[2], s[1]]));
   waves.sort((a, b) => { const [p, w] = a.split(" ").map(Number), [q, v] = b.split(" ").map(Number); return p - q || simd.get(a) - simd.get(b) || w - v; });
-  const rows = new Map(waves.map((w, at) => [w, at])), W = 1200, svg = draw($("timeline"), "svg", { viewBox: `0 0 ${W} ${Math.max(1, waves.length) * 8}`, width: W, role: "img", "aria-label": "timeline" });
-  for (const [p, s, w, from, to, , why] of D.timeline) { const r = draw(svg, "rect", { x: from / end * W, y: rows.get(p + " " + w) * 8, width: Math.max(0.5, (to - from) / end * W), height: 7, fill: colours[why ?? 6] }); draw(r, "title", {}, `processor ${p}, SIMD ${s}, wave ${w}: ${D.reasons[why ?? 6]}, ${(to - from).toFixed(0)} clocks`); }
+  const LEFT = 110, TOP = 18, EACH = waves.length > 64 ? 6 : 12, W = 1200, X = clocks => LEFT + clocks / end * (W - LEFT - 20);
+  const rows = new Map(waves.map((w, at) => [w, TOP + at * EACH]));
+  const svg = draw($("timeline"), "svg", { viewBox: `0 0 ${W} ${TOP + Math.max(1, waves.length) * EACH + 4}`, width: W, role: "img", "aria-label": "timeline" });
+  const step = 10 ** Math.floor(Math.log10(end)) / (end / 10 ** Math.floor(Math.log10(end)) < 3 ? 5 : 1);
+  for (let at = 0; at <= end; at += step) { draw(svg, "line", { x1: X(at), x2: X(at), y1: TOP - 3, y2: TOP + waves.length * EACH, stroke: "var(--line)" }); draw(svg, "text", { x: X(at), y: 11, "text-anchor": "middle" }, at.toFixed(0)); }
+  draw(svg, "text", { x: 4, y: 11 }, "clocks");
+  let group = "", below = 0;
+  for (const w of waves) {
+    const name = D.processor + " " + w.split(" ")[0] + " SIMD " + simd.get(w), y = rows.get(w);
+    if (name !== group && y >= below) { draw(svg, "text", { x: 4, y: y + EACH - 2 }, name); below = y + 10; }
+    group = name;
+  }
+  for (const [p, s, w, from, to, , why] of D.timeline) { const r = draw(svg, "rect", { x: X(from), y: rows.get(p + " " + w), width: Math.max(0.5, X(to) - X(from)), height: EACH - 1, fill: colours[why ?? 6] }); draw(r, "title", {}, `${D.processor} ${p}, SIMD ${s}, wave ${w}: ${D.reasons[why ?? 6]}, ${(to - from).toFixed(0)} clocks`); }
   if (!waves.length) el($("timeline"), "div", "no wave has waited");
 }

@@ -93,6 +93,50 @@ fn a_prediction_is_deterministic_and_labelled() {
     assert_eq!(json["schema"], "wavesim-profile-1");
 }
 
+/// A trace has a group of tracks for each SIMD of each processor, and a track for each wave that waited.
+#[test]
+fn traces_have_tracks_of_simds_and_waves() {
+    let header = "local = 64, 1, 1\nglobal = 2, 1, 1\n";
+    let prepared =
+        prepare(Arch::Rdna4, header, "  v_exp_f32 v1, v0\n  v_add_f32 v2, v1, v1\n  s_barrier_signal -1");
+    let profile = profiled(&prepared, "");
+    let trace = report::perfetto(&profile, &prepared.program);
+    let events = trace["traceEvents"].as_array().expect("events");
+    let names = |what: &str| {
+        let of = events.iter().filter(|event| event["name"] == what);
+        Vec::from_iter(of.map(|event| event["args"]["name"].as_str().expect("a name").to_string()))
+    };
+    // Two workgroups of two waves each, on two processors.
+    let mut groups = names("process_name");
+    groups.sort();
+    assert_eq!(groups, ["WGP 0 SIMD 0", "WGP 0 SIMD 1", "WGP 1 SIMD 0", "WGP 1 SIMD 1"]);
+    let mut waves = names("thread_name");
+    waves.sort();
+    assert_eq!(waves, ["wave 0", "wave 1", "wave 2", "wave 3"]);
+    let slices = events.iter().filter(|event| event["ph"] == "X");
+    assert_eq!(slices.clone().count(), profile.prediction.timeline.len());
+    assert!(slices.clone().all(|slice| slice["dur"].as_f64().is_some_and(|us| us > 0.0)));
+    assert!(slices.clone().any(|slice| slice["args"]["instruction"] == "v_add_f32_e32 v2, v1, v1"));
+}
+
+/// A row for each executed instruction, with as many fields as the row of names.
+#[test]
+fn tables_are_csv() {
+    let prepared = stores(4);
+    let csv = report::csv(&profiled(&prepared, ""), &prepared.program);
+    let mut lines = csv.lines();
+    assert!(lines.next().is_some_and(|line| line.starts_with("# predicted for ")), "{csv}");
+    let names: Vec<&str> = lines.next().expect("names").split(',').collect();
+    assert_eq!((names[0], names[4], names[6]), ("address", "class", "clocks"));
+    let rows: Vec<&str> = lines.collect();
+    assert_eq!(rows.len(), prepared.program.insts.len());
+    for row in rows {
+        // Commas in quotes are part of a field.
+        let commas = row.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>();
+        assert_eq!(commas + 1, names.len(), "{row}");
+    }
+}
+
 #[test]
 fn changed_figures_change_the_prediction() {
     let code = "  v_mov_b32 v95, 0\n  s_nop 0";
@@ -116,6 +160,67 @@ fn stores(groups: u32) -> Prepared {
     let code = "  s_load_dwordx2 s[6:7], s[3:4], 0\n  s_lshl_b32 s5, s0, 6\n  v_add_u32 v1, s5, v0\n  \
                 v_lshlrev_b32 v2, 2, v1\n  s_waitcnt lgkmcnt(0)\n  global_store_dword v2, v1, s[6:7]";
     prepare(Arch::Cdna3, &header, code)
+}
+
+/// Loads return the data of all lanes, also of lanes that load the same address.
+#[test]
+fn loads_return_the_data_of_each_lane() {
+    let clocks = |loads: usize, changes: &str| {
+        let load = "  global_load_dwordx4 v[4:7], v1, s[6:7]\n".repeat(loads);
+        let code = format!(
+            "  s_load_dwordx2 s[6:7], s[3:4], 0\n  v_mov_b32 v1, 0\n  s_waitcnt lgkmcnt(0)\n{load}  s_waitcnt vmcnt(0)"
+        );
+        let header = "arg_x: u32[64] = repeat(1)\nlocal = 64, 1, 1\nglobal = 1, 1, 1\n";
+        profiled(&prepare(Arch::Cdna3, header, &code), changes).prediction.clocks
+    };
+    // The first ones wait for memory. 1024 bytes take 16 clocks, or 32; some instructions wait for their fetch.
+    let hundred = |changes: &str| clocks(300, changes) - clocks(200, changes);
+    let (fast, slow) = (hundred(""), hundred("vector-memory.return-bytes-per-clock=32"));
+    assert!((fast - 1600.0).abs() < 250.0 && (slow - 3200.0).abs() < 250.0, "{fast} {slow}");
+}
+
+/// Workgroups of a die start one after another.
+#[test]
+fn workgroups_start_at_intervals() {
+    let clocks = |interval: u32| {
+        let changes = format!("launch.workgroup-interval={interval}");
+        with_effort(&stores(60_000), &changes, &Effort::TIME).prediction.clocks
+    };
+    let of_die = 10_000.0;
+    assert!((clocks(50) / (50.0 * of_die) - 1.0).abs() < 0.1, "{}", clocks(50));
+    assert!(clocks(1) < 0.5 * clocks(50));
+}
+
+/// The cache of a die has what its own workgroups wrote in the last launch, but not what those of other dies wrote.
+#[test]
+fn other_dies_have_what_they_wrote() {
+    let hits = |shift: u32| {
+        let header = "arg_x: u32[38464] = repeat(1)\nlocal = 64, 1, 1\nglobal = 600, 1, 1\n";
+        let code = format!(
+            "  s_load_dwordx2 s[6:7], s[3:4], 0\n  s_lshl_b32 s5, s0, 6\n  v_add_u32 v1, s5, v0\n  \
+             v_lshlrev_b32 v2, 2, v1\n  s_waitcnt lgkmcnt(0)\n  \
+             global_load_dword v3, v2, s[6:7] offset:{}\n  s_waitcnt vmcnt(0)\n  global_store_dword v2, v3, s[6:7]",
+            256 * shift
+        );
+        let prepared = prepare(Arch::Cdna3, header, &code);
+        let costs = Costs::of(data::device("mi300a").expect("a device")).expect("costs");
+        let regions = profile::regions(&prepared);
+        let history = &mut History::default();
+        let mut run = || {
+            let dispatch = prepared.dispatch(1 << 30);
+            let launch = (&mut *history, true);
+            let run = profile::run(&dispatch, &prepared.memory, &regions, &costs, &Effort::REPORT, launch)
+                .expect("costs");
+            let levels = run.1.expect("no fault").prediction.levels;
+            levels.into_iter().find(|level| level.name == "L2").expect("a cache").hits
+        };
+        (run(), run())
+    };
+    // Of each workgroup two lines, which come from memory at first. The next workgroup is on the next die.
+    let (first, second) = hits(0);
+    assert!(second >= first + 200, "{first} {second}");
+    let (first, second) = hits(1);
+    assert!(second < first + 80, "{first} {second}");
 }
 
 /// If only the sample runs, the prediction is the same, and other workgroups leave no trace.

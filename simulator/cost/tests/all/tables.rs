@@ -1,8 +1,12 @@
 //! The tables of costs, and occupancy.
 
+use crate::model::prepare;
 use wavesim_cost::class;
 use wavesim_cost::data::{self, ArchCost, CostError, DeviceCost};
+use wavesim_cost::model::{Effort, History};
 use wavesim_cost::occupancy::{Limit, Resources, occupancy};
+use wavesim_cost::profile::{self, Costs};
+use wavesim_cost::report;
 use wavesim_isa::arch::Arch;
 
 const CDNA3: &str = include_str!("../../data/cdna3.toml");
@@ -122,6 +126,29 @@ fn malformed_files_are_errors_with_line_and_key() {
     let message =
         DeviceCost::parse("d.toml", &MI300A.replacen("[launch]", "[launches]", 1)).unwrap_err().to_string();
     assert!(message.starts_with("d.toml:"), "{message}");
+}
+
+/// An instruction that no rule selects has the costs of the default class, and the report names it.
+#[test]
+fn an_instruction_without_a_class_is_named() {
+    let rule = "select = { group = \"SALU\" }";
+    let cost =
+        ArchCost::parse("x.toml", &CDNA3.replacen(rule, "select = { group = \"SALU\", name = '^NONE$' }", 1));
+    let mut costs = Costs::of(data::device("mi300a").expect("a device")).expect("costs");
+    costs.arch = cost.expect("a table");
+    let prepared =
+        prepare(Arch::Cdna3, "local = 64, 1, 1\nglobal = 1, 1, 1\n", "  s_mov_b32 s5, 1\n  v_mov_b32 v1, s5");
+    let launch = (&mut History::default(), true);
+    let run = profile::run(&prepared.dispatch(100), &prepared.memory, &[], &costs, &Effort::REPORT, launch)
+        .expect("costs");
+    let profile = run.1.expect("no fault");
+    assert_eq!(profile.prediction.unclassified, ["S_MOV_B32"]);
+    let row = profile.rows.iter().find(|row| row.index == 0).expect("a row");
+    assert_eq!(row.class, "unclassified");
+    let text = report::text(&profile, &prepared.program, None);
+    assert!(text.contains("no class      S_MOV_B32: the default is assumed"), "{text}");
+    let json = report::json(&profile, &prepared.program);
+    assert_eq!(json["unclassified"][0], "S_MOV_B32");
 }
 
 #[test]

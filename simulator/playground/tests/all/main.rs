@@ -82,6 +82,27 @@ fn images_have_channels() {
 }
 
 #[test]
+fn times_are_predicted_for_the_devices_of_the_architecture() {
+    let profile = |device: Option<&str>, body: &str| {
+        let program = kernel(body);
+        once(&json!({"op": "profile", "program": program, "max_instructions": 10_000, "device": device}))
+    };
+    let answer = profile(None, ADD_ONE).unwrap();
+    assert_eq!(answer["devices"], json!([{"name": "rx7900xtx", "title": "Radeon RX 7900 XTX"}]));
+    let own = &answer["profile"];
+    assert_eq!((&own["schema"], &own["device"]), (&json!("wavesim-profile-1"), &json!("rx7900xtx")));
+    let rows: Vec<_> = own["instructions"].as_array().unwrap().iter().map(|row| &row["line"]).collect();
+    assert_eq!(rows, (7..15).collect::<Vec<_>>());
+    assert!(own["microseconds"]["predicted"].as_f64().unwrap() > 1.0);
+    assert_eq!(profile(Some("rx7900xtx"), ADD_ONE).unwrap(), answer);
+    assert!(profile(Some("mi300a"), ADD_ONE).unwrap_err().contains("cdna3"));
+    let unknown = profile(Some("/etc/passwd.toml"), ADD_ONE).unwrap_err();
+    assert!(unknown.contains("rx9070xt"), "{unknown}");
+    let endless = profile(None, "again:\n  s_branch again\n  s_endpgm\n").unwrap();
+    assert_eq!((&endless["profile"], &endless["fault"]["kind"]), (&Value::Null, &json!("instruction-limit")));
+}
+
+#[test]
 fn statistics_count_lines_and_prints_are_shown() {
     let text = ADD_ONE.replace("  v_add", "  print v2:u32\n  v_add");
     let request =
