@@ -4,6 +4,8 @@ import array
 import gc
 import pathlib
 import pickle
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -46,6 +48,30 @@ def test_launches_are_profiled(scale, monkeypatch, tmp_path):
             scale[2, 32](x, y, 2.5, 50, profile=device)
     with pytest.raises(wavesim.Error, match="without checks"):
         scale[2, 32](x, y, 2.5, 50, profile=True, check="all")
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+import wavesim
+
+x, y = np.ones(1 << 26, np.float32), np.ones(1 << 26, np.float32)
+kernel = wavesim.Device("gfx1100").load(sys.argv[1]).scale
+outcome = kernel[64, 32](x, y, 2.5, 1 << 26, profile=sys.argv[2] == "profile")
+print(outcome.profile is not None, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_profiles_need_no_copy_of_memory():
+    """Two arrays of 256 MB: the profile of a launch takes no more memory than what it has recorded."""
+    kilobytes = {}
+    for what in ("run", "profile"):
+        command = [sys.executable, "-c", MEMORY, str(SCALE), what]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        profiled, peak = done.stdout.split()
+        assert profiled == str(what == "profile")
+        kilobytes[what] = int(peak)
+    assert kilobytes["run"] > 512 << 10 and kilobytes["profile"] < kilobytes["run"] + (64 << 10), kilobytes
 
 
 def test_schedules_are_explored_on_copies(scale):

@@ -185,7 +185,11 @@ fn rows(
         index,
         counts: *counts,
         class: arch.classes[costs[index].class].name.clone(),
-        remarks: remarks.iter().filter(|remark| remark.index == Some(index)).cloned().collect(),
+        remarks: {
+            // They are in code order.
+            let first = remarks.partition_point(|remark| remark.index < Some(index));
+            remarks[first..].iter().take_while(|remark| remark.index == Some(index)).cloned().collect()
+        },
     };
     executed.map(row).collect()
 }

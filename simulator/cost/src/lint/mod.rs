@@ -10,7 +10,7 @@ use crate::data::{ArchCost, CostError};
 use crate::occupancy::{Occupancy, Resources};
 use serde_json::{Value, json};
 use std::fmt;
-use wavesim_inspect::check::{Successors, sarif, successors};
+use wavesim_inspect::check::{Counters, Scoreboard, Successors, sarif, successors};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{Effects, File};
 use wavesim_machine::exec::program::Program;
@@ -77,6 +77,8 @@ struct Code<'a> {
     effects: Vec<Effects>,
     costs: Vec<InstCost>,
     waits: Vec<crate::waits::Waits>,
+    /// The counters that count each instruction's operation.
+    issued: Vec<Counters>,
     /// First and last instruction of each basic block that can be reached.
     blocks: Vec<(usize, usize)>,
 }
@@ -84,7 +86,9 @@ struct Code<'a> {
 impl<'a> Code<'a> {
     fn of(program: &'a Program, effects: Vec<Effects>, costs: Vec<InstCost>, entry: usize) -> Code<'a> {
         let waits = crate::waits::table(program, &effects);
-        Code { program, effects, costs, waits, blocks: blocks(program, entry) }
+        let scoreboard = Scoreboard::of(program, &effects, false);
+        let issued = (0..effects.len()).map(|index| scoreboard.issued(index)).collect();
+        Code { program, effects, costs, waits, issued, blocks: blocks(program, entry) }
     }
 
     /// Appends the remarks about instructions.

@@ -1,19 +1,14 @@
 //! Waits that are stricter than the uses after them need, in straight-line code.
 
 use super::{Code, Level, Remark};
-use wavesim_inspect::check::{Counters, Scoreboard, wait_instruction};
+use wavesim_inspect::check::wait_instruction;
 use wavesim_isa::arch::facts::Counter;
 use wavesim_machine::exec::effects::Class;
 
 pub(super) fn check(code: &Code<'_>, (first, last): (usize, usize), out: &mut Vec<Remark>) {
-    if (first..=last).all(|index| code.waits[index].is_empty()) {
-        return;
-    }
-    let scoreboard = Scoreboard::of(code.program, &code.effects, false);
-    let issued: Vec<Counters> = (first..=last).map(|index| scoreboard.issued(index)).collect();
     for index in first..=last {
         for (counter, limit) in &code.waits[index] {
-            check_one(code, &issued, (first, last), index, (*counter, *limit as usize), out);
+            check_one(code, (first, last), index, (*counter, *limit as usize), out);
         }
     }
 }
@@ -22,7 +17,6 @@ pub(super) fn check(code: &Code<'_>, (first, last): (usize, usize), out: &mut Ve
 /// next wait for the same counter.
 fn check_one(
     code: &Code<'_>,
-    issued: &[Counters],
     (first, last): (usize, usize),
     index: usize,
     (counter, limit): (Counter, usize),
@@ -31,7 +25,7 @@ fn check_one(
     // Scalar loads return in any order, so that only 0 waits for a particular one.
     let unordered =
         |at: usize| code.effects[at].class == Class::Smem || code.effects[at].class == Class::Flat;
-    let counted: Vec<usize> = (first..index).filter(|at| issued[*at - first].contains(counter)).collect();
+    let counted: Vec<usize> = (first..index).filter(|at| code.issued[*at].contains(counter)).collect();
     if counted.len() <= limit || counted.iter().any(|at| unordered(*at)) {
         return;
     }
