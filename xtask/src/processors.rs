@@ -5,7 +5,7 @@ use anyhow::{Context as _, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Run the conformance vectors on aarch64, and on x86-64 without AVX2, in qemu's emulation of a process
+/// Run the conformance vectors on aarch64, with both engines, and on x86-64 without AVX2, in qemu's emulation of a process
 ///
 /// It needs qemu-user, and for aarch64 the Rust target and a linker (Debian: gcc-aarch64-linux-gnu); what is missing is skipped.
 /// The program for aarch64 is simulator/conform/examples/vectors.rs, whose build takes minutes.
@@ -24,6 +24,9 @@ pub struct Args {
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 
+/// This machine runs programs for that target.
+const NATIVE: bool = cfg!(all(target_arch = "aarch64", target_os = "linux"));
+
 /// The last x86-64 processors of Intel without AVX.
 const WITHOUT_AVX2: &str = "Westmere";
 
@@ -31,8 +34,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let root = shell::root();
     let folders: Vec<PathBuf> = args.vectors.iter().map(|folder| root.join(folder)).collect();
     let mut failed = false;
-    for (name, command) in [("x86-64 without AVX2", x86_64(args)?), ("aarch64", aarch64(args)?)] {
-        let Some((mut command, first)) = command else { continue };
+    let mut runs: Vec<_> = x86_64(args)?.map(|run| ("x86-64 without AVX2", run)).into_iter().collect();
+    if let Some(program) = aarch64(args)? {
+        for (name, first) in [("aarch64", vec![]), ("aarch64, compiled", vec!["--jit"])] {
+            runs.extend(on_aarch64(&program)?.map(|command| (name, (command, first))));
+        }
+    }
+    for (name, (mut command, first)) in runs {
         let output = command.args(first).args(&folders).output().with_context(|| name.to_string())?;
         let text = String::from_utf8_lossy(&output.stdout);
         print!("{name}: {text}");
@@ -62,16 +70,15 @@ fn x86_64(args: &Args) -> anyhow::Result<Run> {
     Ok(Some((command, vec!["conform"])))
 }
 
-/// Returns the command for aarch64, after a build, or `None` if it is skipped.
-fn aarch64(args: &Args) -> anyhow::Result<Run> {
+/// Returns the program for aarch64, after a build, or `None` if it is skipped.
+fn aarch64(args: &Args) -> anyhow::Result<Option<PathBuf>> {
     let program = shell::target().join(TARGET).join("release/examples/vectors");
     if args.no_build && !program.is_file() {
         shell::skipped("aarch64: `cargo xtask test-processors` builds its program")?;
         return Ok(None);
     }
-    let native = cfg!(all(target_arch = "aarch64", target_os = "linux"));
     if !args.no_build {
-        if !native && !shell::is_installed("aarch64-linux-gnu-gcc") {
+        if !NATIVE && !shell::is_installed("aarch64-linux-gnu-gcc") {
             shell::skipped("aarch64: aarch64-linux-gnu-gcc is not installed")?;
             return Ok(None);
         }
@@ -90,18 +97,23 @@ fn aarch64(args: &Args) -> anyhow::Result<Run> {
             "--target",
             TARGET,
         ]);
-        if !native {
+        if !NATIVE {
             cargo.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc");
         }
         shell::run(&mut cargo)?;
     }
-    if native {
-        return Ok(Some((Command::new(program), Vec::new())));
+    Ok(Some(program))
+}
+
+/// Returns the command that runs a program for aarch64, or `None` if it is skipped.
+fn on_aarch64(program: &Path) -> anyhow::Result<Option<Command>> {
+    if NATIVE {
+        return Ok(Some(Command::new(program)));
     }
     let Some(mut command) = qemu("qemu-aarch64")? else { return Ok(None) };
     // The C library of Debian's packages for cross compilation.
     command.args(["-L", "/usr/aarch64-linux-gnu"]).arg(program);
-    Ok(Some((command, Vec::new())))
+    Ok(Some(command))
 }
 
 /// Returns qemu's command for a processor, or `None` if it is not installed.

@@ -1,16 +1,23 @@
 //! Runs conformance vectors: `wavesim conform` without the rest of the command, for processors that this machine only
 //! emulates (`cargo xtask test-processors`).
 //!
-//! usage: vectors FOLDER..., of files `*.jsonl` and `*.jsonl.gz`, with a list `disputed.md` of records that do not count
+//! usage: vectors [--jit] FOLDER..., with compiled code or the interpreter, of files `*.jsonl` and `*.jsonl.gz`, with a list `disputed.md` of records that do not count
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use wavesim_conform::{Engine, Outcome, disputed, read_file, run};
+use wavesim_jit::Jit;
 
 fn main() -> ExitCode {
     let (mut files, mut disputes) = (Vec::new(), BTreeSet::new());
-    for folder in std::env::args().skip(1) {
+    let mut folders: Vec<String> = std::env::args().skip(1).collect();
+    let compiles = folders.first().is_some_and(|first| first == "--jit");
+    let engine = match compiles {
+        true => Engine::Compiled(|program| Some(Box::new(Jit::with_threshold(program, 0).ok()?))),
+        false => Engine::Interpreter,
+    };
+    for folder in folders.drain(usize::from(compiles)..) {
         if let Err(error) = collect(Path::new(&folder), &mut files, &mut disputes) {
             eprintln!("error: {folder}: {error}");
             return ExitCode::from(2);
@@ -28,7 +35,7 @@ fn main() -> ExitCode {
         };
         for record in records.iter().filter(|record| !disputes.contains(&record.id)) {
             let outcome = match record.architecture() {
-                Some(arch) => run(record, arch, Engine::Interpreter, &BTreeMap::new()),
+                Some(arch) => run(record, arch, engine, &BTreeMap::new()),
                 None => Outcome::Unsupported(record.op.clone()),
             };
             match outcome {

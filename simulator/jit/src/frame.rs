@@ -317,10 +317,10 @@ const MAX_SHORT_VISITS: u32 = 1000;
 
 /// Compiled code. Takes the frame and the number of an entry, and returns a [`Flow`].
 ///
-/// Only x86-64 hosts have any: [`crate::UnsupportedHost`] reports others.
+/// Hosts that are neither x86-64 nor aarch64 have none: [`crate::UnsupportedHost`] reports them.
 #[cfg(target_arch = "x86_64")]
 pub type Code = unsafe extern "sysv64" fn(*mut Frame, u32) -> u32;
-/// Code that is never created.
+/// Compiled code, likewise.
 #[cfg(not(target_arch = "x86_64"))]
 pub type Code = unsafe extern "C" fn(*mut Frame, u32) -> u32;
 

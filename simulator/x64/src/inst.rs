@@ -1,5 +1,8 @@
-//! The instructions of a function. Scalar instructions are close to the host's; vector instructions are the
-//! host's, identified by their codes.
+//! The instructions of a function. Scalar instructions are close to those of hosts; vector instructions are those of
+//! x86-64, identified by their codes, and have exactly its meaning on every host: minimum and maximum return the second
+//! operand if one is a NaN or both are zero; conversions to integers that do not fit make the least integer; counts of
+//! shifts may be greater than the width; a NaN result is the first NaN of the operands, made quiet, or without one the
+//! default NaN, which is negative. `vrsqrtps` is any estimate with a relative error of at most 1.5 * 2^-12.
 
 use crate::code::Code;
 use crate::reg::RegisterKind;
@@ -31,7 +34,7 @@ impl Label {
 pub enum Class {
     /// General registers.
     Int,
-    /// Vector registers, YMM.
+    /// Vector registers of 256 bits: YMM, or pairs of NEON registers.
     Vec,
 }
 
@@ -188,8 +191,8 @@ pub enum Inst {
         to: Mem,
         v: Src,
     },
-    /// Calls the function at this address by the System V calling convention, with integer arguments. All
-    /// arguments are live up to the call.
+    /// Calls the function at this address by the calling convention of compiled functions (System V on x86-64, AAPCS64 on
+    /// aarch64), with integer arguments. All arguments are live up to the call.
     Call {
         function: u64,
         args: Vec<Src>,
@@ -332,7 +335,10 @@ pub enum Inst {
     Prefetch {
         from: Mem,
     },
-    /// Loads MXCSR, the host's float control register, from memory.
+    /// Loads MXCSR, the float control register of x86-64, from memory: the rounding control, and DAZ, under which float
+    /// operations read denormals as zeros. On aarch64, these are FPCR.RMode and FZ. Under DAZ, a result that is denormal
+    /// after rounding is kept or made zero, as the host does; whoever needs its bits flushes it. A conversion to f16 to
+    /// nearest requires that the rounding control is to nearest. Other bits must be those of the default, 0x1f80.
     LoadMxcsr {
         from: Mem,
     },

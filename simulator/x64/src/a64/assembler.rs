@@ -125,16 +125,31 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Accesses the memory of a pair of vector registers by a row of pairs. Changes `X17` if the displacement is large.
+    /// Loads or stores a pair of vector registers. Changes `X17` if the displacement is large.
     pub fn access_pair(&mut self, row: Row, pair: u8, base: u8, disp: i32) {
-        let (base, disp) = match disp % 16 == 0 && (-1024..1024).contains(&disp) {
-            true => (base, disp / 16),
-            false => {
-                self.out.add_imm(X17, base, disp.into());
-                (X17, 0)
-            }
+        let aligned = disp % 16 == 0;
+        let single = match row {
+            Row::LDP_Q => Some(LOAD_Q),
+            Row::STP_Q => Some(STORE_Q),
+            _ => None,
         };
-        self.out.emit(row, d(low(pair)) | a(high(pair)) | n(base) | (disp as u32 & 0x7f) << 15);
+        if aligned && (-1024..1024).contains(&disp) {
+            return self.pair(row, pair, base, disp / 16);
+        }
+        // Offsets of single registers reach farther.
+        if let Some(single) = single
+            && aligned
+            && (0..16 * 4095).contains(&disp)
+        {
+            self.access(single, low(pair), base, disp);
+            return self.access(single, high(pair), base, disp + 16);
+        }
+        self.out.add_imm(X17, base, disp.into());
+        self.pair(row, pair, X17, 0);
+    }
+
+    fn pair(&mut self, row: Row, pair: u8, base: u8, offset: i32) {
+        self.out.emit(row, d(low(pair)) | a(high(pair)) | n(base) | (offset as u32 & 0x7f) << 15);
     }
 
     /// Returns the register of a base address.

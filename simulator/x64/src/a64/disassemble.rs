@@ -99,7 +99,7 @@ fn operand(name: &str, word: u32) -> String {
         "bits" => bit_mask_text(word),
         "r32" => (32 - value).to_string(),
         "r64" => (64 - value).to_string(),
-        "n1" => ((word >> 5) + 1 & 31).to_string(),
+        "n1" => (((word >> 5) + 1) & 31).to_string(),
         "nm" => (value & 31).to_string(),
         _ => value.to_string(),
     }

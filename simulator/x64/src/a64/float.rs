@@ -46,7 +46,7 @@ impl Assembler<'_> {
                 self.guard(Float::Narrow, true, [Operand::Pair(from); 3], PAIR_T);
                 self.narrow_finish(to, T0);
             }
-            Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8 => self.to_half(to, b, imm.unwrap_or(0)),
+            Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8 => self.half_precision(to, b, imm.unwrap_or(0)),
             _ => return false,
         }
         true
@@ -243,7 +243,7 @@ impl Assembler<'_> {
     }
 
     /// Converts f32 to f16: rounded to nearest (0), down (1), up (2), toward zero (3), or as the host is set (4).
-    fn to_half(&mut self, to: V, b: V, imm: u8) {
+    fn half_precision(&mut self, to: V, b: V, imm: u8) {
         let from = self.vec(b, PAIR_A);
         // Arm's numbers of these modes: up and down are exchanged.
         let mode = [0, 2, 1, 3][usize::from(imm & 3)];

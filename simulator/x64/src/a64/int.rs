@@ -211,7 +211,7 @@ impl Assembler<'_> {
             Int2::Mul => return false,
             Int2::Shl => {
                 let count = imm as u32 & (bits - 1);
-                let fields = (bits - count) % bits << 16 | (bits - 1 - count) << 10;
+                let fields = ((bits - count) % bits) << 16 | (bits - 1 - count) << 10;
                 self.out.emit(Row::UBFM, registers | same_width | fields);
             }
             Int2::Shr | Int2::Sar => {

@@ -166,7 +166,7 @@ impl Assembler<'_> {
         self.repair_registers(Row::STP_X, Row::STP_Q);
         self.out.emit(Row::STR_X, d(LR) | n(SP) | 15 << 10);
         self.out.emit(Row::MRS_FPCR, d(X15));
-        self.out.emit(Row::STR_X, d(X15) | n(SP) | fpcr_at / 8 << 10);
+        self.out.emit(Row::STR_X, d(X15) | n(SP) | (fpcr_at / 8) << 10);
         self.out.add_imm(0, SP, SAVED.into());
         self.out.mov(1, X16);
         self.out.ubfx(2, X15, FLUSH, 1);
@@ -174,7 +174,7 @@ impl Assembler<'_> {
         self.out.emit(Row::MSR_FPCR, d(X15));
         self.out.load_imm(X17, repair as *const () as u64);
         self.out.emit(Row::BLR, n(X17));
-        self.out.emit(Row::LDR_X, d(X15) | n(SP) | fpcr_at / 8 << 10);
+        self.out.emit(Row::LDR_X, d(X15) | n(SP) | (fpcr_at / 8) << 10);
         self.out.emit(Row::MSR_FPCR, d(X15));
         // What is found later has happened since.
         self.out.emit(Row::MSR_FPSR, d(ZR));

@@ -179,8 +179,6 @@ rows! {
     FMOV_D_X 0x9e670000 "fmov d{d}, {xn}";
     UMOV_W 0x0e043c00 "mov {wd}, v{n}.s[{s}]";
     INS_S_W 0x4e041c00 "mov v{d}.s[{s}], {wn}";
-    INS_D_X 0x4e081c00 "mov v{d}.d[{q}], {xn}";
-    INS_S 0x6e040400 "mov v{d}.s[{s}], v{n}.s[{s2}]";
     INS_D 0x6e080400 "mov v{d}.d[{q}], v{n}.d[{q2}]";
     DUP_4S_W 0x4e040c00 "dup v{d}.4s, {wn}";
     DUP_2D_X 0x4e080c00 "dup v{d}.2d, {xn}";
@@ -247,7 +245,6 @@ rows! {
     SMULL_2D 0x0ea0c000 "smull v{d}.2d, v{n}.2s, v{m}.2s";
     UMULL_2D 0x2ea0c000 "umull v{d}.2d, v{n}.2s, v{m}.2s";
     XTN_2S 0x0ea12800 "xtn v{d}.2s, v{n}.2d";
-    XTN2_4S 0x4ea12800 "xtn2 v{d}.4s, v{n}.2d";
     SQXTN_2S 0x0ea14800 "sqxtn v{d}.2s, v{n}.2d";
     SQXTN_4H 0x0e614800 "sqxtn v{d}.4h, v{n}.4s";
     SQXTN2_8H 0x4e614800 "sqxtn2 v{d}.8h, v{n}.4s";
