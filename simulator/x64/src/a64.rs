@@ -10,7 +10,7 @@
 //! - `frame`: the stack frame
 //! - `assembler`: access to operands
 //! - `int`, `control`, `vector`, `permute`, `float`: selection of host instructions
-//! - `repair`: float results that the host computes in another way than x86-64
+//! - `pending`, `repair`: float results that the host computes in another way than x86-64
 
 mod assembler;
 mod control;
@@ -20,6 +20,7 @@ mod encode;
 mod float;
 mod frame;
 mod int;
+mod pending;
 mod permute;
 pub(crate) mod reg;
 pub(crate) mod repair;

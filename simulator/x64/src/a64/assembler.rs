@@ -3,8 +3,8 @@
 
 use crate::a64::encode::{Buffer, a, d, n};
 use crate::a64::frame::Frame;
+use crate::a64::pending::Repair;
 use crate::a64::reg::{LR, PAIR_B, PAIR_D, SP, X15, X17, high, low};
-use crate::a64::repair::Repair;
 use crate::a64::rows::Row;
 use crate::allocate::Location;
 use crate::allocated::Allocated;

@@ -2,8 +2,8 @@
 
 use crate::a64::assembler::{Assembler, LOAD_W};
 use crate::a64::encode::{d, n};
+use crate::a64::pending::{Float, Operand};
 use crate::a64::reg::{PAIR_A, PAIR_B, PAIR_D, PAIR_T, T0, T1, X15, X16, X17, ZR, high, low};
-use crate::a64::repair::{Float, Operand};
 use crate::a64::rows::Row;
 use crate::code::Code;
 use crate::inst::{Mem, V};

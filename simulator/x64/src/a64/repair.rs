@@ -11,59 +11,10 @@
 //! the result may differ. If so, [`repair`] computes it.
 
 use crate::a64::assembler::Assembler;
-use crate::a64::encode::{Forward, a, d, m, n};
+use crate::a64::encode::{a, d, m, n};
+use crate::a64::pending::{Float, Operand, Repair};
 use crate::a64::reg::{LR, PAIR_T, SP, T0, T1, X15, X16, X17, ZR, high, low};
 use crate::a64::rows::Row;
-use crate::inst::V;
-
-/// A float operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Float {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Sqrt,
-    /// `a * b + c`.
-    Fma,
-    /// From f64 to f32.
-    Narrow,
-}
-
-impl Float {
-    const ALL: [Float; 7] =
-        [Float::Add, Float::Sub, Float::Mul, Float::Div, Float::Sqrt, Float::Fma, Float::Narrow];
-
-    /// Returns whether a result can be inexact and denormal before it is rounded. A denormal sum is exact.
-    pub fn underflows(self) -> bool {
-        matches!(self, Float::Mul | Float::Div | Float::Fma | Float::Narrow)
-    }
-
-    /// Returns whether a NaN may be another one, though no operation was invalid.
-    fn reorders_nans(self) -> bool {
-        self == Float::Fma
-    }
-}
-
-/// Where an operand is, until the result is moved to its location.
-#[derive(Debug, Clone, Copy)]
-pub enum Operand {
-    Pair(u8),
-    /// In the memory that it was loaded from.
-    Reloaded(V),
-}
-
-/// Code out of line that repairs a result.
-pub struct Repair {
-    entry: Forward,
-    /// The instruction to continue with.
-    back: u32,
-    float: Float,
-    wide: bool,
-    operands: [Operand; 3],
-    /// The pair of the result.
-    result: u8,
-}
 
 /// The bits of FPSR: an invalid operation, an underflow.
 const INVALID: u64 = 1;
