@@ -1,7 +1,7 @@
 //! Changes of nodes, of graphs and of instantiated graphs; edges; graphs as text.
 
 use super::node::{FillNode, copy_work};
-use super::{Graph, Node, Step, with};
+use super::{Graph, Node, Step, release_all, with};
 use crate::ffi::{HostFunction, In, Memory, Out, Text};
 use crate::gpu::lock;
 use crate::op::{Op, Work};
@@ -103,14 +103,17 @@ pub unsafe extern "C" fn hipGraphExecChildGraphNodeSetParams(
 /// `hipGraphDestroyNode`.
 pub unsafe extern "C" fn hipGraphDestroyNode(node: Handle) -> c_int {
     call("hipGraphDestroyNode", || {
-        with(|graphs| {
+        release_all(&with(|graphs| {
             let graph = graphs.graph_of(node)?;
+            let child = graphs
+                .edit(node, |node| if let Step::Graph(child, _) = node.step { Some(child) } else { None })?;
             let mut graph = lock(&graph);
             graph.nodes.retain(|other| other.handle != node);
             graph.nodes.iter_mut().for_each(|other| other.after.retain(|after| *after != node));
+            drop(graph);
             graphs.nodes.remove(&node);
-            Ok(())
-        })
+            child.map_or(Ok(Vec::new()), |child| graphs.remove(child))
+        })?)
     })
 }
 

@@ -227,7 +227,13 @@ fn graphs_keep_objects() {
     assert_eq!(hipGraphReleaseUserObject(graph, object, 4), INVALID_VALUE);
     assert_eq!(hipGraphReleaseUserObject(graph, object, 1), SUCCESS);
     let executable = created(|out| hipGraphInstantiate(out, graph, 0, 0, 0));
+    // A node of another graph keeps it, too.
+    let outer = created(|out| hipGraphCreate(out, 0));
+    // SAFETY: the list of dependencies is empty.
+    let node = created(|out| unsafe { hipGraphAddChildGraphNode(out, outer, null(), 0, graph) });
+    let owned = created(|out| hipGraphChildGraphNodeGetGraph(node, out));
     assert_eq!((hipGraphDestroy(graph), destroyed()), (SUCCESS, 0));
+    assert_eq!((hipGraphDestroy(outer), hipGraphDestroy(owned), destroyed()), (SUCCESS, INVALID_VALUE, 0));
     assert_eq!((hipGraphExecDestroy(executable), destroyed()), (SUCCESS, 1));
     assert_eq!(hipUserObjectRelease(object, 1), INVALID_VALUE);
 }

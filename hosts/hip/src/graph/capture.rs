@@ -1,0 +1,191 @@
+//! Captures: streams whose work is recorded into a graph instead of run.
+
+use super::{GRAPHS, Graph, Node, Step, with};
+use crate::ffi::{In, Memory, Out};
+use crate::gpu::{gpu, gpus, lock};
+use crate::op::Work;
+use crate::status::{Outcome, Status, call};
+use crate::stream::{Handle, Stream, new_handle};
+use std::ffi::{c_int, c_uint};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// `hipStreamCaptureStatusActive`.
+const ACTIVE: c_int = 1;
+
+/// A capture: records the work of streams into a graph.
+pub struct Capture {
+    graph: Arc<Mutex<Graph>>,
+    /// The handle of the graph.
+    of: Handle,
+    handle: Handle,
+    /// The stream that the capture began on and must end on.
+    origin: Handle,
+    ended: AtomicBool,
+    /// The nodes that the next one depends on, as the program sees them.
+    next: Mutex<Vec<Handle>>,
+}
+
+impl Capture {
+    /// Records an operation that depends on the previously recorded one. The operations of all streams in a
+    /// capture are thus serialised in the order in which the program submitted them.
+    pub fn add(&self, work: Work) {
+        self.add_step(Step::Work(work));
+    }
+
+    fn add_step(&self, step: Step) {
+        let mut next = lock(&self.next);
+        let node = Node::new(step, next.clone());
+        let handle = node.handle;
+        *next = vec![handle];
+        lock(&self.graph).nodes.push(node);
+        // The table of all graphs is never locked while one of them is.
+        lock(&GRAPHS).get_or_insert_default().nodes.insert(handle, self.of);
+    }
+
+    /// Adds a stream to the capture, because the stream waits for an event of the capture.
+    pub fn join(self: &Arc<Capture>, stream: &Stream) -> Outcome {
+        // Ending the capture sets `ended` before it locks `stream.capture`. So either this check sees
+        // `ended`, or the end of the capture sees the stream and removes it.
+        let mut current = lock(&stream.capture);
+        if self.ended.load(Ordering::SeqCst) {
+            return Err(Status::CAPTURED_EVENT.into());
+        }
+        if stream.handle == 0 {
+            return Err(Status::STREAM_CAPTURE_IMPLICIT.into());
+        }
+        match &*current {
+            Some(other) if !Arc::ptr_eq(other, self) => Err(Status::STREAM_CAPTURE_MERGE.into()),
+            _ => {
+                *current = Some(self.clone());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Begins to record the work of a stream into a graph; `None` for a new one. What is recorded first depends on `after`.
+fn begin(stream: Handle, into: Option<Handle>, after: Vec<Handle>) -> Outcome {
+    let stream = gpu()?.streams.find(stream)?;
+    if stream.handle == 0 {
+        return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
+    }
+    let (of, graph) = with(|graphs| {
+        let of = into.unwrap_or_else(|| graphs.insert(Graph::default()));
+        graphs.check_nodes(of, &after)?;
+        Ok((of, graphs.graph(of)?))
+    })?;
+    let mut capture = lock(&stream.capture);
+    if capture.is_some() {
+        return Err(Status::ILLEGAL_STATE.into());
+    }
+    let (handle, origin, ended) = (new_handle(), stream.handle, AtomicBool::new(false));
+    *capture = Some(Arc::new(Capture { graph, of, handle, origin, ended, next: Mutex::new(after) }));
+    Ok(())
+}
+
+/// `hipStreamBeginCapture`.
+pub unsafe extern "C" fn hipStreamBeginCapture(stream: Handle, _mode: c_int) -> c_int {
+    call("hipStreamBeginCapture", || begin(stream, None, Vec::new()))
+}
+
+/// `hipStreamBeginCaptureToGraph`. Data of edges, which nothing here has, is ignored.
+pub unsafe extern "C" fn hipStreamBeginCaptureToGraph(
+    stream: Handle,
+    graph: Handle,
+    after: In<Handle>,
+    _edges: Memory,
+    count: usize,
+    _mode: c_int,
+) -> c_int {
+    call("hipStreamBeginCaptureToGraph", || {
+        // SAFETY: the caller of the API passes an array of this length.
+        begin(stream, Some(graph), unsafe { after.array(count) }.read()?)
+    })
+}
+
+/// `hipStreamEndCapture`.
+pub unsafe extern "C" fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_int {
+    call("hipStreamEndCapture", || {
+        let stream = gpu()?.streams.find(stream)?;
+        let capture = lock(&stream.capture).clone().ok_or(Status::ILLEGAL_STATE)?;
+        if capture.origin != stream.handle {
+            return Err(Status::STREAM_CAPTURE_UNMATCHED.into());
+        }
+        capture.ended.store(true, Ordering::SeqCst);
+        // Streams that joined the capture leave it too.
+        for gpu in gpus()? {
+            gpu.streams.for_each(|other| {
+                lock(&other.capture).take_if(|c| Arc::ptr_eq(c, &capture));
+            });
+        }
+        graph.put(capture.of)
+    })
+}
+
+/// `hipStreamIsCapturing`.
+pub unsafe extern "C" fn hipStreamIsCapturing(stream: Handle, status: Out<c_int>) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipStreamGetCaptureInfo(stream, status, Out::none()) }
+}
+
+/// `hipStreamGetCaptureInfo`.
+pub unsafe extern "C" fn hipStreamGetCaptureInfo(stream: Handle, status: Out<c_int>, id: Out<u64>) -> c_int {
+    call("hipStreamGetCaptureInfo", || {
+        let stream = gpu()?.streams.find(stream)?;
+        let capture = lock(&stream.capture);
+        id.put_optional(capture.as_ref().map_or(0, |c| c.handle as u64));
+        status.put(if capture.is_some() { ACTIVE } else { 0 })
+    })
+}
+
+/// `hipStreamGetCaptureInfo_v2`. The list of dependencies is valid until the stream's capture changes.
+pub unsafe extern "C" fn hipStreamGetCaptureInfo_v2(
+    stream: Handle,
+    status: Out<c_int>,
+    id: Out<u64>,
+    graph: Out<Handle>,
+    dependencies: Out<*const Handle>,
+    count: Out<usize>,
+) -> c_int {
+    call("hipStreamGetCaptureInfo_v2", || {
+        let stream = gpu()?.streams.find(stream)?;
+        let capture = lock(&stream.capture).clone();
+        status.put(if capture.is_some() { ACTIVE } else { 0 })?;
+        id.put_optional(capture.as_ref().map_or(0, |c| c.handle as u64));
+        graph.put_optional(capture.as_ref().map_or(0, |c| c.of));
+        let list = capture.as_ref().map(|c| lock(&c.next));
+        dependencies.put_optional(list.as_ref().map_or(std::ptr::null(), |list| list.as_ptr()));
+        count.put_optional(list.as_ref().map_or(0, |list| list.len()));
+        Ok(())
+    })
+}
+
+/// `hipStreamUpdateCaptureDependencies`.
+pub unsafe extern "C" fn hipStreamUpdateCaptureDependencies(
+    stream: Handle,
+    dependencies: In<Handle>,
+    count: usize,
+    flags: c_uint,
+) -> c_int {
+    call("hipStreamUpdateCaptureDependencies", || {
+        // SAFETY: the caller of the API passes an array of this length.
+        let new = unsafe { dependencies.array(count) }.read()?;
+        let stream = gpu()?.streams.find(stream)?;
+        let capture = lock(&stream.capture).clone().ok_or(Status::ILLEGAL_STATE)?;
+        with(|graphs| graphs.check_nodes(capture.of, &new))?;
+        let mut next = lock(&capture.next);
+        match flags {
+            // hipStreamAddCaptureDependencies, hipStreamSetCaptureDependencies
+            0 => next.extend(new),
+            1 => *next = new,
+            _ => return Err(Status::INVALID_VALUE.into()),
+        }
+        Ok(())
+    })
+}
+
+/// `hipThreadExchangeStreamCaptureMode`. Captures are independent of threads, so the mode is ignored.
+pub unsafe extern "C" fn hipThreadExchangeStreamCaptureMode(_mode: Out<c_int>) -> c_int {
+    0
+}

@@ -1,0 +1,68 @@
+#!/bin/bash
+# Compiles and runs files of AMD's hip-tests on wavesim, each as a program of its own, and prints a table.
+#
+#   scripts/run-hip-tests.sh CHECKOUT OUT FILE|FOLDER...
+#
+# CHECKOUT is a clone of https://github.com/ROCm/hip-tests at commit 87c8a0417c6f4ef2c7d905b71eb42e02a0c4ef4a, OUT a folder
+# for programs and logs (they are kept and not compiled again), and the rest are below catch/unit: `event`,
+# `memory/hipMemcpy.cc`. ROCM and BITCODE name the headers of HIP and ROCm's device libraries, HIP_LIBRARY the folder of
+# wavesim's library (docs/hip.md). A file counts as passed if all assertions of all its test cases hold.
+set -eu
+if [ $# -lt 3 ]; then
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+checkout=$(realpath "$1")/catch
+mkdir -p "$2"
+out=$(realpath "$2")
+shift 2
+: "${ROCM:?the folder with include/hip}" "${BITCODE:?the folder of the device libraries}"
+: "${HIP_LIBRARY:?the folder of libamdhip64.so}"
+clang=${CLANG:-clang++-19}
+flags=(-std=c++17 -w -O1 -D__HIP_PLATFORM_AMD__ "-DKERNELS_PATH=\"$checkout/kernels/\"")
+flags+=(-I "$checkout/include" -I "$checkout/external/Catch2" -I "$checkout/external/picojson" -I "$checkout/kernels")
+hip=(-x hip "--offload-arch=${WAVESIM_TARGET:-gfx1100}" "--rocm-path=$ROCM" "--rocm-device-lib-path=$BITCODE")
+
+# The parts that all programs share.
+for part in main hip_test_context hip_test_features; do
+    [ -e "$out/$part.o" ] || "$clang" "${hip[@]}" "${flags[@]}" -c "$checkout/hipTestMain/$part.cc" -o "$out/$part.o"
+done
+
+files=()
+for name in "$@"; do
+    if [ -d "$checkout/unit/$name" ]; then
+        while read -r file; do files+=("$name/$file"); done < <(cd "$checkout/unit/$name" && ls -- *.cc)
+    else
+        files+=("$name")
+    fi
+done
+
+printf '%-60s %7s %7s %7s  %s\n' file passed failed seconds remark
+for file in "${files[@]}"; do
+    name=${file//\//-}
+    program=$out/${name%.cc}
+    log=$program.log
+    if [ ! -e "$program" ]; then
+        if ! "$clang" "${hip[@]}" "${flags[@]}" -c "$checkout/unit/$file" -o "$program.o" >"$log" 2>&1 ||
+            ! "$clang" "$program.o" "$out/main.o" "$out/hip_test_context.o" "$out/hip_test_features.o" \
+                -L "$HIP_LIBRARY" -lamdhip64 -lpthread -lrt -ldl -o "$program" >>"$log" 2>&1; then
+            printf '%-60s %7s %7s %7s  %s\n' "$file" 0 0 - "not compiled: $(grep -m1 -o 'error: .*' "$log" | cut -c1-60)"
+            continue
+        fi
+        rm "$program.o"
+    fi
+    started=$(date +%s)
+    status=0
+    LD_LIBRARY_PATH=$HIP_LIBRARY timeout "${SECONDS_EACH:-120}" "$program" >"$log" 2>&1 || status=$?
+    seconds=$(($(date +%s) - started))
+    # `test cases: 12 | 10 passed | 2 failed`, or `All tests passed (30 assertions in 12 test cases)`.
+    passed=$(sed -n 's/.* in \([0-9]*\) test cases\{0,1\}).*/\1/p; s/^test cases:.*| *\([0-9]*\) passed.*/\1/p' "$log" | tail -1)
+    failed=$(sed -n 's/^test cases:.*| *\([0-9]*\) failed.*/\1/p' "$log" | tail -1)
+    remark=$(grep -m1 -o 'Unit_[A-Za-z0-9_]*' "$log" || true)
+    case $status in
+        0) remark= ;;
+        124) remark="stopped in $(grep -o 'Unit_[A-Za-z0-9_]*' "$log" | tail -1)" ;;
+        *) [ -n "$failed" ] || remark="ended with status $status" ;;
+    esac
+    printf '%-60s %7s %7s %7s  %s\n' "$file" "${passed:-0}" "${failed:-0}" "$seconds" "$remark"
+done
