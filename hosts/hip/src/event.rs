@@ -52,7 +52,8 @@ impl Mark {
 #[derive(Clone)]
 enum Recorded {
     Run(Ticket),
-    Captured(Arc<Capture>),
+    /// In a capture, after these nodes.
+    Captured(Arc<Capture>, Vec<Handle>),
 }
 
 impl Streams {
@@ -91,7 +92,7 @@ impl Streams {
             return Ok(());
         }
         let recorded = match &*lock(&stream.capture) {
-            Some(capture) => Recorded::Captured(capture.clone()),
+            Some(capture) => Recorded::Captured(capture.clone(), capture.dependencies(stream)),
             None => Recorded::Run(stream.gpu()?.streams.enqueue(stream, || {}).start()),
         };
         *lock(&event.state) = Some(recorded);
@@ -103,9 +104,8 @@ impl Streams {
     /// Lets a stream wait for the work that an event was recorded after.
     pub fn wait_for_event(&self, stream: &Stream, event: Handle) -> Outcome {
         let event = self.event(event)?;
-        if let Some(Recorded::Captured(capture)) = lock(&event.state).clone() {
-            // A capture serialises its operations, so joining it satisfies the wait.
-            return capture.join(stream);
+        if let Some(Recorded::Captured(capture, after)) = lock(&event.state).clone() {
+            return capture.join(stream, &after);
         }
         match event.mark()?.filter(|mark| !mark.has_ended()) {
             Some(Mark::Work(ticket)) => drop(stream.queue.submit(vec![ticket], || {})),
@@ -180,7 +180,7 @@ impl Event {
     fn ticket(&self) -> Outcome<Option<Ticket>> {
         match &*lock(&self.state) {
             Some(Recorded::Run(ticket)) => Ok(Some(ticket.clone())),
-            Some(Recorded::Captured(_)) => Err(Status::STREAM_CAPTURE_UNSUPPORTED.into()),
+            Some(Recorded::Captured(..)) => Err(Status::STREAM_CAPTURE_UNSUPPORTED.into()),
             None => Ok(None),
         }
     }

@@ -208,7 +208,7 @@ impl Gpu {
         let gpu = self.or_of(stream)?;
         gpu.check()?;
         if let Some(capture) = &*lock(&stream.capture) {
-            capture.add(work);
+            capture.add(stream, work);
             return Ok(());
         }
         gpu.streams.enqueue(stream, move || work.run(gpu)).start();
@@ -220,7 +220,7 @@ impl Gpu {
         let gpu = self.or_of(stream)?;
         gpu.check()?;
         if let Some(capture) = &*lock(&stream.capture) {
-            capture.add(work);
+            capture.add(stream, work);
             return Ok(());
         }
         may_wait()?;

@@ -6,6 +6,7 @@ use crate::gpu::{gpu, gpus, lock};
 use crate::op::Work;
 use crate::status::{Outcome, Status, call};
 use crate::stream::{Handle, Stream, new_handle};
+use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,29 +23,31 @@ pub struct Capture {
     /// The stream that the capture began on and must end on.
     origin: Handle,
     ended: AtomicBool,
-    /// The nodes that the next one depends on, as the program sees them.
-    next: Mutex<Vec<Handle>>,
+    /// The nodes that the next one of each stream depends on.
+    next: Mutex<HashMap<Handle, Vec<Handle>>>,
 }
 
 impl Capture {
-    /// Records an operation that depends on the previously recorded one. The operations of all streams in a
-    /// capture are thus serialised in the order in which the program submitted them.
-    pub fn add(&self, work: Work) {
-        self.add_step(Step::Work(work));
-    }
-
-    fn add_step(&self, step: Step) {
+    /// Records an operation of a stream, which depends on the stream's previous one and on those that it waits for. Nodes
+    /// are in the order in which the program has submitted them, in which they also run.
+    pub fn add(&self, stream: &Stream, work: Work) {
         let mut next = lock(&self.next);
-        let node = Node::new(step, next.clone());
+        let dependencies = next.entry(stream.handle).or_default();
+        let node = Node::new(Step::Work(work), dependencies.clone());
         let handle = node.handle;
-        *next = vec![handle];
+        *dependencies = vec![handle];
         lock(&self.graph).nodes.push(node);
         // The table of all graphs is never locked while one of them is.
         lock(&GRAPHS).get_or_insert_default().nodes.insert(handle, self.of);
     }
 
-    /// Adds a stream to the capture, because the stream waits for an event of the capture.
-    pub fn join(self: &Arc<Capture>, stream: &Stream) -> Outcome {
+    /// Returns the nodes that the next one of a stream depends on.
+    pub fn dependencies(&self, stream: &Stream) -> Vec<Handle> {
+        lock(&self.next).get(&stream.handle).cloned().unwrap_or_default()
+    }
+
+    /// Adds a stream to the capture, because the stream waits for an event that was recorded after these nodes.
+    pub fn join(self: &Arc<Capture>, stream: &Stream, after: &[Handle]) -> Outcome {
         // Ending the capture sets `ended` before it locks `stream.capture`. So either this check sees
         // `ended`, or the end of the capture sees the stream and removes it.
         let mut current = lock(&stream.capture);
@@ -58,6 +61,11 @@ impl Capture {
             Some(other) if !Arc::ptr_eq(other, self) => Err(Status::STREAM_CAPTURE_MERGE.into()),
             _ => {
                 *current = Some(self.clone());
+                let mut next = lock(&self.next);
+                let dependencies = next.entry(stream.handle).or_default();
+                let new: Vec<Handle> =
+                    after.iter().filter(|node| !dependencies.contains(node)).copied().collect();
+                dependencies.extend(new);
                 Ok(())
             }
         }
@@ -80,7 +88,8 @@ fn begin(stream: Handle, into: Option<Handle>, after: Vec<Handle>) -> Outcome {
         return Err(Status::ILLEGAL_STATE.into());
     }
     let (handle, origin, ended) = (new_handle(), stream.handle, AtomicBool::new(false));
-    *capture = Some(Arc::new(Capture { graph, of, handle, origin, ended, next: Mutex::new(after) }));
+    let next = Mutex::new(HashMap::from([(origin, after)]));
+    *capture = Some(Arc::new(Capture { graph, of, handle, origin, ended, next }));
     Ok(())
 }
 
@@ -154,9 +163,10 @@ pub unsafe extern "C" fn hipStreamGetCaptureInfo_v2(
         status.put(if capture.is_some() { ACTIVE } else { 0 })?;
         id.put_optional(capture.as_ref().map_or(0, |c| c.handle as u64));
         graph.put_optional(capture.as_ref().map_or(0, |c| c.of));
-        let list = capture.as_ref().map(|c| lock(&c.next));
-        dependencies.put_optional(list.as_ref().map_or(std::ptr::null(), |list| list.as_ptr()));
-        count.put_optional(list.as_ref().map_or(0, |list| list.len()));
+        let mut next = capture.as_ref().map(|c| lock(&c.next));
+        let list = next.as_mut().map(|next| &*next.entry(stream.handle).or_default());
+        dependencies.put_optional(list.map_or(std::ptr::null(), |list| list.as_ptr()));
+        count.put_optional(list.map_or(0, |list| list.len()));
         Ok(())
     })
 }
@@ -175,6 +185,7 @@ pub unsafe extern "C" fn hipStreamUpdateCaptureDependencies(
         let capture = lock(&stream.capture).clone().ok_or(Status::ILLEGAL_STATE)?;
         with(|graphs| graphs.check_nodes(capture.of, &new))?;
         let mut next = lock(&capture.next);
+        let next = next.entry(stream.handle).or_default();
         match flags {
             // hipStreamAddCaptureDependencies, hipStreamSetCaptureDependencies
             0 => next.extend(new),

@@ -4,7 +4,7 @@ use super::{Handle, HostNode, INVALID_VALUE, SUCCESS, created};
 use super::{
     hipEventCreate, hipEventRecord, hipGraphAddEmptyNode, hipGraphAddHostNode, hipGraphClone, hipGraphCreate,
     hipGraphDestroy, hipGraphInstantiate, hipGraphLaunch, hipLaunchHostFunc, hipMalloc,
-    hipStreamBeginCapture, hipStreamCreate, hipStreamEndCapture, hipStreamSynchronize,
+    hipStreamBeginCapture, hipStreamCreate, hipStreamEndCapture, hipStreamSynchronize, hipStreamWaitEvent,
 };
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -205,13 +205,21 @@ fn captures_show_their_graph() {
         let own = created(|out| hipGraphAddEmptyNode(out, graph, nodes.as_ptr(), 1));
         assert_eq!(hipStreamUpdateCaptureDependencies(stream, &own, 1, 1), SUCCESS);
         assert_eq!(info(&mut status).1, [own]);
+        // Work of another stream that has joined: what comes after it depends on both.
+        let (other, event) = (created(|out| hipStreamCreate(out)), created(|out| hipEventCreate(out)));
+        assert_eq!((hipEventRecord(event, stream), hipStreamWaitEvent(other, event, 0)), (SUCCESS, SUCCESS));
+        assert_eq!(hipLaunchHostFunc(other, count_up, argument(&COUNT)), SUCCESS);
+        assert_eq!(info(&mut status).1, [own]);
+        assert_eq!((hipEventRecord(event, other), hipStreamWaitEvent(stream, event, 0)), (SUCCESS, SUCCESS));
+        let both = info(&mut status).1;
+        assert!(both.len() == 2 && both[0] == own && both[1] != own);
         assert_eq!(hipLaunchHostFunc(stream, count_up, argument(&COUNT)), SUCCESS);
         assert_eq!(created(|out| hipStreamEndCapture(stream, out)), graph);
         assert_eq!(hipStreamUpdateCaptureDependencies(stream, &own, 1, 1), 401);
         let executable = created(|out| hipGraphInstantiate(out, graph, 0, 0, 0));
         assert_eq!((hipGraphLaunch(executable, stream), hipStreamSynchronize(stream)), (SUCCESS, SUCCESS));
     }
-    assert_eq!(COUNT.load(Ordering::SeqCst), 2);
+    assert_eq!(COUNT.load(Ordering::SeqCst), 3);
 }
 
 #[test]
