@@ -55,6 +55,23 @@ fn strict_waits_are_reported_with_the_one_that_is_enough() {
     assert!(remarks(Arch::Rdna3, header, &needed).iter().all(|r| r.rule != "strict-wait"));
 }
 
+/// What is known of the whole program is computed once, not for each of its blocks, which took hours here.
+#[test]
+fn long_code_is_judged_in_seconds() {
+    let block = |n: u32| {
+        format!(
+            "b{n}:\n  s_cmp_eq_u32 s4, {}\n  s_cbranch_scc1 b{}\n  global_load_b32 v2, v1, s[4:5]\n  s_waitcnt vmcnt(0)\n",
+            n % 60,
+            n + 1
+        )
+    };
+    let code: String = (0..4000).map(block).collect();
+    let started = std::time::Instant::now();
+    let found = rules(Arch::Rdna3, &format!("{code}b4000:\n  s_nop 0"));
+    assert!(!found.contains(&"strict-wait"), "{found:?}");
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
 #[test]
 fn remarks_become_sarif_and_lines() {
     let text = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n  v_mul_f32 v4, v1, v2\n  v_add_f32 v5, v2, v3\n  s_endpgm\n";
