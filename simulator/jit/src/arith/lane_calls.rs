@@ -152,9 +152,10 @@ pub fn address(function: LaneFunction, flush: bool) -> u64 {
 }
 
 /// Returns whether a function is correct whether MXCSR.DAZ is set or not: those of one f32 flush denormals of
-/// arguments and results themselves, and their f64 intermediates are never denormal.
+/// arguments and results themselves, and their f64 intermediates are never denormal. On aarch64, flushing also makes
+/// results zero that would round to the least normal number.
 pub fn allows_any_mxcsr(function: LaneFunction) -> bool {
-    matches!(function, LaneFunction::F32(_))
+    cfg!(target_arch = "x86_64") && matches!(function, LaneFunction::F32(_))
 }
 
 impl Builder {
