@@ -5,14 +5,14 @@
 //! is the result and `o0` its lane vectors; `t3` is a local, `m_vcc` a lane's bit of a mask; `loaded0` and
 //! `stored` hold the data of memory steps.
 
-use crate::name::{float_suffix, host_width, mask_bit, mask_name, role_name, slot, variant};
-use crate::stmt::declare;
+use crate::name::{each, float_suffix, host_width, local, mask_bit, mask_name, role_name, slot, variant};
+use crate::stmt::{declare, declare_lanes, declare_one};
 use crate::value::{Scope, field};
 use isa_lower::ir::*;
 use isa_lower::lower::operands;
 use isa_lower::passes::fast::single_operation;
-use isa_lower::visit::any_in;
-use isa_spec::pcode::ir::{Local, Pure, Role, Space, State, Ty};
+use isa_lower::visit::{any_in, any_stmt};
+use isa_spec::pcode::ir::{Local, LocalId, Pure, Role, Space, State, Ty};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -43,7 +43,7 @@ pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
 pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
     let staged = |step: &Step| matches!(step, Step::Stage { direct: false, .. });
     let direct = !lanes.steps.iter().any(staged);
-    let emitter = Steps { locals: declare(locals), one: lanes.halves == Halves::One, direct };
+    let emitter = Steps { locals, one: lanes.halves == Halves::One, direct };
     let steps = emitter.all(&lanes.steps);
     let broadcast =
         lanes.broadcast.then(|| quote! { if op.flags & Op::BROADCAST != 0 { rt::broadcast(cx, op); } });
@@ -103,16 +103,16 @@ pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
 }
 
 /// Emitter of the steps of one handler.
-struct Steps {
-    /// Declarations of the body's locals, for each loop.
-    locals: TokenStream,
+struct Steps<'a> {
+    /// The body's locals, which each loop declares, but those that steps share.
+    locals: &'a [Local],
     /// The steps process the context's half.
     one: bool,
     /// All sources are lane vectors of the wave's file.
     direct: bool,
 }
 
-impl Steps {
+impl Steps<'_> {
     fn all(&self, list: &[Step]) -> TokenStream {
         let setup = |step: &&Step| {
             matches!(step, Step::Stage { .. } | Step::StageOld | Step::Modify { .. } | Step::ReadMask)
@@ -171,6 +171,42 @@ impl Steps {
             }
             Step::Memory(access) => self.memory(access),
             Step::Loop(lanes) => self.lane_loop(lanes),
+            Step::Declare { same, lanes, rows } => {
+                let same = same.iter().map(|id| declare_one(self.locals, *id));
+                let lanes = lanes.iter().map(|id| declare_lanes(self.locals, *id, false));
+                let rows = rows.iter().map(|id| declare_lanes(self.locals, *id, true));
+                quote! { #(#same)* #(#lanes)* #(#rows)* }
+            }
+            Step::Once { reads, body } => {
+                let (scalars, statements) = (scalar_reads(reads), Scope::Wave.stmts(body));
+                quote! { #scalars #statements }
+            }
+            Step::If { arms, otherwise } => {
+                let mut out = self.block(otherwise);
+                for (cond, steps) in arms.iter().rev() {
+                    let (cond, steps) = (Scope::Wave.atom(cond), self.block(steps));
+                    out = quote! { { if #cond != 0 #steps else #out } };
+                }
+                out
+            }
+            Step::For { var, from, to, body } => {
+                let (var, from, to) = (local(*var), Scope::Wave.atom(from), Scope::Wave.atom(to));
+                let body = self.block(body);
+                quote! {
+                    {
+                        let (mut i, end) = (#from as i32, #to as i32);
+                        while i <= end {
+                            #var = i as u32;
+                            #body
+                            i += 1;
+                        }
+                    }
+                }
+            }
+            Step::Masked { mask, steps } => {
+                let (mask, steps) = (each(*mask), steps.iter().map(|step| self.step(step)));
+                quote! { { let exec = exec & rt::lanes_that_hold(&#mask); #(#steps)* } }
+            }
             Step::Gather { mask, keep } => {
                 let vec = mask_vec(*mask);
                 let kept = keep.then(|| {
@@ -193,6 +229,75 @@ impl Steps {
         }
     }
 
+    fn block(&self, steps: &[Step]) -> TokenStream {
+        let steps = steps.iter().map(|step| self.step(step));
+        quote! { { #(#steps)* } }
+    }
+
+    /// Emits the declarations of the locals of a loop, with their values in the lane, and the assignments of these after
+    /// the body.
+    fn loop_locals(&self, lanes: &LaneLoop) -> (TokenStream, TokenStream) {
+        let Outer { same, lanes: outer, rows } = &lanes.outer;
+        let (mut before, mut after) = (TokenStream::new(), TokenStream::new());
+        for (id, of) in self.locals.iter().enumerate() {
+            let id = id as LocalId;
+            let (name, each) = (local(id), each(id));
+            if outer.contains(&id) {
+                let is_array = of.len.is_some();
+                before.extend(match is_array {
+                    true => quote! { let mut #name = rt::Array(#each[l]); },
+                    false => quote! { let mut #name = #each[l]; },
+                });
+                if assigns(&lanes.body, id) {
+                    after.extend(match is_array {
+                        true => quote! { #each[l] = #name.0; },
+                        false => quote! { #each[l] = #name; },
+                    });
+                }
+            } else if !same.contains(&id) && !rows.contains(&id) {
+                before.extend(declare_one(self.locals, id));
+            }
+        }
+        (before, after)
+    }
+
+    /// Emits a loop that only reads a VGPR, whose number is the same for all lanes, into a local.
+    fn indexed_vgpr_read(&self, lanes: &LaneLoop) -> Option<TokenStream> {
+        let [Stmt::Set(Var::Local(id), Value { kind: ValueKind::Vgpr { lane, reg }, .. })] = &lanes.body[..]
+        else {
+            return None;
+        };
+        let own = lane.kind == ValueKind::State(State::LaneId) && lanes.outer.lanes.contains(id);
+        if !own || any_in(reg, &|v| !is_same(v, &lanes.outer)) {
+            return None;
+        }
+        let (to, reg) = (each(*id), Scope::Wave.value(reg));
+        Some(quote! { #to = rt::indexed_vgpr_lanes(cx, lane_base, #reg); })
+    }
+
+    /// Emits a loop that only converts a component of an element, in a format that is the same for all lanes.
+    fn from_format(&self, lanes: &LaneLoop) -> Option<TokenStream> {
+        let [
+            Stmt::Set(
+                Var::Local(id),
+                Value { kind: ValueKind::Pure { builtin: Pure::FromFormat, args, .. }, .. },
+            ),
+        ] = &lanes.body[..]
+        else {
+            return None;
+        };
+        let [format, Value { kind: ValueKind::Var(Var::Local(from)), .. }, index] = &args[..] else {
+            return None;
+        };
+        let shared = lanes.outer.lanes.contains(id) && lanes.outer.lanes.contains(from);
+        if !shared || [format, index].iter().any(|v| any_in(v, &|v| !is_same(v, &lanes.outer))) {
+            return None;
+        }
+        let (to, from) = (each(*id), each(*from));
+        let (format, index) = (Scope::Wave.value(format), Scope::Wave.value(index));
+        Some(quote! { rt::from_format_lanes(#format, #index, exec, &#from, &mut #to); })
+    }
+
     /// Emits a read of a mask's bits for these lanes.
     fn mask_bits(&self, source: &TokenStream) -> TokenStream {
         if self.one {
@@ -207,20 +312,17 @@ impl Steps {
     }
 
     fn lane_loop(&self, lanes: &LaneLoop) -> TokenStream {
-        if let Some(write) = self.indexed_vgpr_write(lanes) {
-            return write;
+        let whole = self.indexed_vgpr_write(lanes).or_else(|| self.indexed_vgpr_read(lanes));
+        if let Some(whole) = whole.or_else(|| self.from_format(lanes)) {
+            return whole;
         }
         let guard = lanes.active_only.then(|| quote! { if exec >> l & 1 == 0 { continue; } });
         // Scalar operands are read once, so that the compiler hoists what depends only on them.
         let (scalars, vectors): (Vec<Read>, Vec<Read>) =
             lanes.reads.iter().partition(|read| operands::is_scalar(read.role));
-        let (scalar_reads, reads): (TokenStream, TokenStream) =
-            (scalars.iter().map(read).collect(), vectors.iter().map(read).collect());
-        let (names, locals) = (scalars.iter().map(|read| role_name(read.role)), &self.locals);
-        let names: Vec<Ident> = names.collect();
-        let scalars = (!names.is_empty()).then(|| {
-            quote! { let (#(#names,)*) = { let l = 0usize; #scalar_reads (#(#names,)*) }; }
-        });
+        let (scalars, reads): (TokenStream, TokenStream) =
+            (scalar_reads(&scalars), vectors.iter().map(read).collect());
+        let (locals, keep) = self.loop_locals(lanes);
         let start = lanes.result.map(|result| {
             let host_width = host_width(HostWidth::of(result.width));
             match result.start {
@@ -262,6 +364,7 @@ impl Steps {
                 #(let mut #bits: u32 = 0;)*
                 #locals
                 #body
+                #keep
                 #results
                 #(#set_bits)*
             }
@@ -327,10 +430,7 @@ impl Steps {
                     | ValueKind::Control { .. }
             )
         };
-        let varies = |v: &Value| {
-            matches!(v.kind, ValueKind::State(State::LaneId) | ValueKind::Var(_) | ValueKind::LaneBit(_))
-                || !is_pure(v)
-        };
+        let varies = |v: &Value| !is_pure(v) || !is_same(v, &lanes.outer);
         let effects = lanes.result.is_some() || !lanes.bits.is_empty() || lanes.leaves || lanes.retries;
         if effects || lane.kind != ValueKind::State(State::LaneId) || any_in(reg, &varies) {
             return None;
@@ -339,20 +439,28 @@ impl Steps {
             return None;
         }
         let (read, reg, value) = (self.reads(lanes), Scope::Wave.value(reg), Scope::Lane.value(value));
-        Some(quote! {
+        let locals = (!lanes.outer.is_empty()).then(|| self.loop_locals(lanes).0);
+        let write = quote! {
             let mut new = LaneVec::ZERO;
             for l in 0..32usize {
                 let lane: u32 = lane_base + l as u32;
                 #read
+                #locals
                 new.0[l] = #value;
             }
             rt::set_active_lanes(cx, file, exec, #reg, &new);
+        };
+        Some(if lanes.outer.is_empty() {
+            write
+        } else {
+            quote! { { #write } }
         })
     }
 
     /// Emits calls of functions of one argument that process all lanes in place.
     fn call_all_lanes(&self, builtin: Pure, ty: Ty, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
-        let (read, locals, statements) = (self.reads(lanes), &self.locals, Scope::Lane.stmts(&lanes.body));
+        let (read, statements) = (self.reads(lanes), Scope::Lane.stmts(&lanes.body));
+        let locals = self.loop_locals(lanes).0;
         let vecs: Vec<Ident> = (0..calls.len()).map(|at| format_ident!("simd{at}")).collect();
         let values = calls.iter().flat_map(|args| Scope::Lane.values(args));
         let function = format_ident!("{}_{}_vec", builtin.def().name, float_suffix(ty));
@@ -370,7 +478,8 @@ impl Steps {
     }
 
     fn call_x8(&self, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
-        let (read, locals, statements) = (self.reads(lanes), &self.locals, Scope::Lane.stmts(&lanes.body));
+        let (read, statements) = (self.reads(lanes), Scope::Lane.stmts(&lanes.body));
+        let locals = self.loop_locals(lanes).0;
         let (mut vecs, mut lists) = (TokenStream::new(), TokenStream::new());
         let (mut fill, mut call) = (TokenStream::new(), TokenStream::new());
         for (at, args) in calls.iter().enumerate() {
@@ -600,6 +709,37 @@ fn declare_results(lanes: &LaneLoop) -> TokenStream {
         #(let mut #results = LaneVec::ZERO;)*
         #(let mut #masks = LaneVec::ZERO;)*
     }
+}
+
+/// Returns whether a value itself is the same in all lanes of a loop.
+fn is_same(value: &Value, outer: &Outer) -> bool {
+    match &value.kind {
+        ValueKind::Var(Var::Local(id)) | ValueKind::Element(id, _) => outer.same.contains(id),
+        ValueKind::Var(_)
+        | ValueKind::State(State::LaneId)
+        | ValueKind::LaneBit(_)
+        | ValueKind::LaneElement(..) => false,
+        _ => true,
+    }
+}
+
+/// Returns whether statements assign a local.
+fn assigns(body: &[Stmt], id: LocalId) -> bool {
+    any_stmt(body, &|stmt| match stmt {
+        Stmt::Set(Var::Local(of), _) | Stmt::SetLow { var: Var::Local(of), .. } => *of == id,
+        Stmt::SetElement { id: of, .. } | Stmt::For { var: of, .. } => *of == id,
+        _ => false,
+    })
+}
+
+/// Emits the declarations of scalar operands' values.
+fn scalar_reads(reads: &[Read]) -> TokenStream {
+    if reads.is_empty() {
+        return TokenStream::new();
+    }
+    let names: Vec<Ident> = reads.iter().map(|read| role_name(read.role)).collect();
+    let values: TokenStream = reads.iter().map(read).collect();
+    quote! { let (#(#names,)*) = { let l = 0usize; #values (#(#names,)*) }; }
 }
 
 /// Emits the declaration of an operand's value in a lane.

@@ -16,6 +16,11 @@ pub fn local(id: LocalId) -> Ident {
     format_ident!("t{id}")
 }
 
+/// Returns the variable with a local's values for all lanes.
+pub fn each(id: LocalId) -> Ident {
+    format_ident!("each{id}")
+}
+
 /// Returns the variable of a staged operand: `s0`, `vaddr` …
 pub fn role_name(role: Role) -> Ident {
     format_ident!("{}", format!("{role:?}").to_lowercase())

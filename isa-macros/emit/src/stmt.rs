@@ -1,9 +1,9 @@
 //! Emits statements of the lane-loop representation as Rust statements.
 
-use crate::name::{host_width, literal, local, low_bits, mask_bit, slot, var, variant};
+use crate::name::{each, host_width, literal, local, low_bits, mask_bit, slot, var, variant};
 use crate::value::Scope;
 use isa_lower::ir::*;
-use isa_spec::pcode::ir::{Space, State, Ty};
+use isa_spec::pcode::ir::{LocalId, Space, State, Ty};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -27,6 +27,10 @@ impl Scope {
             Stmt::SetElement { id, index, value } => {
                 let (name, index, value) = (local(*id), self.atom(index), self.value(value));
                 quote! { { let v = #value; if let Some(slot) = #name.get_mut(#index as usize) { *slot = v; } } }
+            }
+            Stmt::SetLaneElement { id, index, value } => {
+                let (name, index, value) = (each(*id), self.atom(index), self.value(value));
+                quote! { { let v = #value; if let Some(row) = #name.get_mut(#index as usize) { row[l] = v; } } }
             }
             Stmt::SetBit(mask, value) => {
                 let (name, value) = (mask_bit(*mask), self.value(value));
@@ -410,15 +414,34 @@ fn set_state(state: State, value: TokenStream) -> TokenStream {
 
 /// Emits the declarations of a body's locals.
 pub fn declare(locals: &[isa_spec::pcode::ir::Local]) -> TokenStream {
-    let each = locals.iter().enumerate().map(|(id, l)| {
-        let (name, host_width) = (format_ident!("t{id}"), host_width(HostWidth::of(l.ty.width())));
-        match l.len {
-            Some(n) => {
-                let n = n as usize;
-                quote! { let mut #name: rt::Array<#host_width, #n> = rt::Array([0; #n]); }
-            }
-            None => quote! { let mut #name: #host_width = 0; },
+    (0..locals.len()).map(|id| declare_one(locals, id as LocalId)).collect()
+}
+
+/// Emits the declaration of one local, as zero.
+pub fn declare_one(locals: &[isa_spec::pcode::ir::Local], id: LocalId) -> TokenStream {
+    let of = &locals[id as usize];
+    let (name, host_width) = (local(id), host_width(HostWidth::of(of.ty.width())));
+    match of.len {
+        Some(n) => {
+            let n = n as usize;
+            quote! { let mut #name: rt::Array<#host_width, #n> = rt::Array([0; #n]); }
         }
-    });
-    each.collect()
+        None => quote! { let mut #name: #host_width = 0; },
+    }
+}
+
+/// Emits the declaration of a local with a value for each lane, or of an array of such rows.
+pub fn declare_lanes(locals: &[isa_spec::pcode::ir::Local], id: LocalId, rows: bool) -> TokenStream {
+    let of = &locals[id as usize];
+    let (name, host_width) = (each(id), host_width(HostWidth::of(of.ty.width())));
+    match of.len {
+        Some(n) => {
+            let n = n as usize;
+            match rows {
+                true => quote! { let mut #name: [[#host_width; 32]; #n] = [[0; 32]; #n]; },
+                false => quote! { let mut #name: [[#host_width; #n]; 32] = [[0; #n]; 32]; },
+            }
+        }
+        None => quote! { let mut #name: [#host_width; 32] = [0; 32]; },
+    }
 }

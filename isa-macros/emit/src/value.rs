@@ -65,6 +65,10 @@ impl Scope {
                 let (name, index) = (local(*id), self.atom(index));
                 quote! { #name.get(#index as usize).copied().unwrap_or(0) }
             }
+            ValueKind::LaneElement(id, index) => {
+                let (name, index) = (each(*id), self.atom(index));
+                quote! { #name.get(#index as usize).map_or(0, |row| row[l]) }
+            }
             ValueKind::Field(name) => field(name),
             ValueKind::SourceBit { field, source } => {
                 let field = match *field {
@@ -291,6 +295,10 @@ impl Scope {
             ValueKind::Simd { builtin, ty, args } => {
                 let (name, args, ty) = (variant(builtin), self.wide(args), ty_token(*ty));
                 quote! { rt::pure(rt::Pure::#name, &#args, &[#ty], m.env()) as #own }
+            }
+            ValueKind::Pure { builtin: Pure::FromFormat, args, .. } => {
+                let args = self.values(args);
+                quote! { rt::from_format(#(#args),*) }
             }
             ValueKind::Pure { builtin, args, types } => {
                 let (name, args) = (variant(builtin), self.wide(args));

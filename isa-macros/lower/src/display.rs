@@ -65,6 +65,7 @@ impl Display for Value {
             ValueKind::Const(v) => write!(f, "0x{v:x}"),
             ValueKind::Var(var) => write!(f, "{var}"),
             ValueKind::Element(id, at) => write!(f, "t{id}[{at}]"),
+            ValueKind::LaneElement(id, at) => write!(f, "t{id}.lane[{at}]"),
             ValueKind::Field(name) => write!(f, "field.{}", name.to_lowercase()),
             ValueKind::SourceBit { field, source } => write!(f, "field.{}[{source}]", field.to_lowercase()),
             ValueKind::OperandNumber(slot) => write!(f, "number({slot})"),
@@ -172,6 +173,10 @@ impl Display for Value {
     }
 }
 
+fn locals<'a>(ids: impl IntoIterator<Item = &'a u32>) -> String {
+    ids.into_iter().map(|id| format!("t{id}")).collect::<Vec<_>>().join(" ")
+}
+
 /// Writer of indented lines.
 struct Lines<'a, 'b> {
     f: &'a mut Formatter<'b>,
@@ -199,6 +204,9 @@ impl Lines<'_, '_> {
             Stmt::Set(var, value) => self.line(format_args!("{var} = {value}")),
             Stmt::SetLow { var, width, value, .. } => self.line(format_args!("{var}[{width} low] = {value}")),
             Stmt::SetElement { id, index, value } => self.line(format_args!("t{id}[{index}] = {value}")),
+            Stmt::SetLaneElement { id, index, value } => {
+                self.line(format_args!("t{id}.lane[{index}] = {value}"))
+            }
             Stmt::SetBit(mask, value) => self.line(format_args!("{mask}[lane] = {value}")),
             Stmt::SetState(state, value) => {
                 self.line(format_args!("wave.{} = {value}", format!("{state:?}").to_lowercase()))
@@ -326,7 +334,11 @@ impl Lines<'_, '_> {
     fn lane_loop(&mut self, head: &str, lanes: &LaneLoop) -> Result {
         let flags =
             [(lanes.active_only, " active only"), (lanes.leaves, " leaves"), (lanes.retries, " retries")];
-        let flags: String = flags.iter().filter_map(|(set, name)| set.then_some(*name)).collect();
+        let mut flags: String = flags.iter().filter_map(|(set, name)| set.then_some(*name)).collect();
+        let Outer { lanes: outer, rows, .. } = &lanes.outer;
+        if !outer.is_empty() || !rows.is_empty() {
+            flags += &format!(" of {}", locals(outer.iter().chain(rows)));
+        }
         self.line(format_args!("{head}{flags}"))?;
         self.inner(|l| {
             for read in &lanes.reads {
@@ -342,6 +354,10 @@ impl Lines<'_, '_> {
             }
             lanes.body.iter().try_for_each(|stmt| l.stmt(stmt))
         })
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result {
+        self.inner(|l| steps.iter().try_for_each(|step| l.step(step)))
     }
 
     fn step(&mut self, step: &Step) -> Result {
@@ -371,6 +387,36 @@ impl Lines<'_, '_> {
             }
             Step::Memory(access) => self.memory(access),
             Step::Loop(lanes) => self.lane_loop("for lane in 32", lanes),
+            Step::Declare { same, lanes, rows } => {
+                let kinds = [("same", same), ("of each lane", lanes), ("rows", rows)];
+                kinds
+                    .into_iter()
+                    .filter(|(_, ids)| !ids.is_empty())
+                    .try_for_each(|(kind, ids)| self.line(format_args!("declare {kind}: {}", locals(ids))))
+            }
+            Step::Once { body, .. } => {
+                self.line("once")?;
+                self.stmts(body)
+            }
+            Step::If { arms, otherwise } => {
+                for (at, (cond, steps)) in arms.iter().enumerate() {
+                    self.line(format_args!("{} {cond}", if at == 0 { "if" } else { "else if" }))?;
+                    self.steps(steps)?;
+                }
+                if otherwise.is_empty() {
+                    return Ok(());
+                }
+                self.line("else")?;
+                self.steps(otherwise)
+            }
+            Step::For { var, from, to, body } => {
+                self.line(format_args!("for t{var} in {from}..={to}"))?;
+                self.steps(body)
+            }
+            Step::Masked { mask, steps } => {
+                self.line(format_args!("where t{mask}"))?;
+                self.steps(steps)
+            }
             Step::Gather { mask, keep } => {
                 self.line(format_args!("gather {mask}{}", if *keep { ", keeping inactive bits" } else { "" }))
             }

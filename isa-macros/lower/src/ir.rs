@@ -15,8 +15,8 @@ use isa_spec::pcode::ir::{Control, LocalId, Space, State};
 
 pub use handlers::{Block, Fast, Floats, Flushing, Handlers};
 pub use step::{
-    Addresses, Body, Halves, LaneLoop, LaneResult, Lanes, Memory, Once, Output, Read, Scale, Start, Step,
-    Sum, WriteBack,
+    Addresses, Body, Halves, LaneLoop, LaneResult, Lanes, Memory, Once, Outer, Output, Read, Scale, Start,
+    Step, Sum, WriteBack,
 };
 pub use value::{
     Compare, Conversion, FloatBits, FloatOp, HostWidth, Int, Mask, Op1, Op2, Scalar, Slot, Value, ValueKind,
@@ -36,6 +36,8 @@ pub enum Stmt {
     SetLow { var: Var, host_width: HostWidth, width: u32, value: Value },
     /// Assigns an element of an array local; does nothing if the index is out of range.
     SetElement { id: LocalId, index: Value, value: Value },
+    /// Assigns an element of an array with elements for each lane; the index is the same for all lanes.
+    SetLaneElement { id: LocalId, index: Value, value: Value },
     /// Assigns this lane's bit of a mask.
     SetBit(Mask, Value),
     /// Assigns architectural state.

@@ -44,6 +44,13 @@ pub fn lower(op: &Operation) -> Handlers {
     if let Body::Lanes(lanes) = &mut handlers.general {
         passes::simd::run(lanes);
     }
+    match &mut handlers.general {
+        Body::Lanes(lanes) => {
+            passes::hoist::lanes(lanes, &mut handlers.locals);
+            passes::distribute::run(lanes, &mut handlers.locals);
+        }
+        Body::Once(once) => passes::hoist::once(once, &mut handlers.locals),
+    }
     handlers.general_uses_fast = passes::fast::replaces_general(&handlers);
     handlers.shared = handlers.is_serial();
     handlers
@@ -54,7 +61,12 @@ pub fn lower(op: &Operation) -> Handlers {
 pub fn lower_compactly(op: &Operation) -> Handlers {
     let mut handlers = lower(op);
     match &handlers.general {
-        Body::Lanes(lanes) if lanes.steps.iter().any(|step| matches!(step, Step::Memory(_))) => {
+        Body::Lanes(lanes)
+            if lanes
+                .steps
+                .iter()
+                .any(|step| matches!(step, Step::Memory(_) | Step::If { .. } | Step::Masked { .. })) =>
+        {
             lower::handlers(op)
         }
         _ => {

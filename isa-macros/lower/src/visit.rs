@@ -20,6 +20,7 @@ macro_rules! parts {
                 | ValueKind::Loaded { .. }
                 | ValueKind::SimdResult { .. } => {}
                 ValueKind::Element(_, a)
+                | ValueKind::LaneElement(_, a)
                 | ValueKind::StagedLane { lane: a, .. }
                 | ValueKind::StagedDword { index: a, .. }
                 | ValueKind::Sgpr { reg: a }
@@ -88,6 +89,7 @@ macro_rules! parts {
                 | Stmt::SetAddress { addr: a, .. }
                 | Stmt::While { cond: a, .. } => f(a),
                 Stmt::SetElement { index: a, value: b, .. }
+                | Stmt::SetLaneElement { index: a, value: b, .. }
                 | Stmt::SetSgpr { reg: a, value: b }
                 | Stmt::Store { addr: a, value: b, .. }
                 | Stmt::Exchange { addr: a, value: b, .. }
@@ -186,6 +188,7 @@ macro_rules! parts {
                 Stmt::Set(..)
                 | Stmt::SetLow { .. }
                 | Stmt::SetElement { .. }
+                | Stmt::SetLaneElement { .. }
                 | Stmt::SetBit(..)
                 | Stmt::SetState(..)
                 | Stmt::SetVgpr { .. }

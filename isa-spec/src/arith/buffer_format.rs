@@ -87,6 +87,41 @@ const fn places() -> [Places; FORMATS.len() + 1] {
     all
 }
 
+/// How [`from_format`] reads a component, for code that reads the same one of many elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Component {
+    /// The quotient of `width` bits, at most 24, from bit `offset` on, and the largest such number, as f32.
+    Unorm { offset: u32, width: u32 },
+    /// `width` bits from bit `offset` on.
+    Bits { offset: u32, width: u32 },
+    /// Not in the element: always this.
+    Missing(u32),
+    /// In another way.
+    Other,
+}
+
+/// Returns how [`from_format`] reads a component. Components that are [`Component::Unorm`] and [`Component::Bits`] are
+/// within 32 bits that begin at a multiple of 32.
+pub fn component(number: u32, index: u32) -> Component {
+    let Some(format) = by_number(number) else { return Component::Missing(0) };
+    let Some(&width) = format.widths.get(index as usize) else {
+        return Component::Missing(from_format(number, 0, index));
+    };
+    let (offset, width) = (format.offset(index), width as u32);
+    let is_bits = match format.number {
+        Number::Uint => true,
+        Number::Float | Number::DepthStencil => width == 32 || format.number == Number::DepthStencil,
+        _ => false,
+    };
+    match format.number {
+        _ if offset % 32 + width > 32 => Component::Other,
+        Number::Unorm if width <= 24 => Component::Unorm { offset, width },
+        _ if is_bits => Component::Bits { offset, width },
+        _ => Component::Other,
+    }
+}
+
 /// Converts component `index` (0 = X) of an element to 32 bits: an integer for integer formats, otherwise an
 /// f32. A missing Y or Z is 0, a missing W is one, and so is component 4. Invalid formats read 0.
 pub fn from_format(number: u32, element: u128, index: u32) -> u32 {

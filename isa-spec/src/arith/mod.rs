@@ -22,7 +22,9 @@ pub mod tiling;
 pub mod trig_preop;
 
 pub use block_format::{block_format, block_texel, format_block};
-pub use buffer_format::{format_bytes, from_format, from_format16, to_format, to_format16};
+pub use buffer_format::{
+    Component, component, format_bytes, from_format, from_format16, to_format, to_format16,
+};
 pub use by_type::*;
 pub use env::{FloatEnv, Round};
 pub use format::Format;

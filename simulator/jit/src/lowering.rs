@@ -345,6 +345,7 @@ pub fn recognise(value: &Value) -> Result<(Lowering<'_>, Scope), Why> {
         K::Const(bits) => (L::Const(*bits), Any),
         K::Var(var) => (L::Var(*var), Any),
         K::Element(id, index) => (L::Element(*id, index), Wave),
+        K::LaneElement(..) => return Err(Why("an array of several loops over lanes")),
         K::Loaded { .. } => (L::Loaded, Access),
         K::Load { space: Space::Scalar, addr, bytes, retry: false } => match bytes {
             1 | 2 | 4 | 8 | 12 | 16 => (L::Load { addr, bytes: *bytes }, Wave),

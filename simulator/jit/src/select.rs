@@ -276,6 +276,11 @@ fn check_step(step: &Step, half: bool) -> Result<(), Why> {
             }
         }
         Step::StoreRoom { .. } | Step::Memory(_) => Err(Why("an atomic operation, or an unusual access")),
+        Step::Declare { .. }
+        | Step::Once { .. }
+        | Step::If { .. }
+        | Step::For { .. }
+        | Step::Masked { .. } => Err(Why("control flow that is the same for all lanes")),
     }
 }
 

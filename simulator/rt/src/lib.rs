@@ -79,6 +79,10 @@ pub use wavesim_state::LaneVec;
 pub use wavesim_state::memory::{PRIVATE_BASE, SHARED_BASE, word_address};
 pub use wavesim_state::wave::{EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO};
 
+/// Converts component `index` of an element to 32 bits, as the evaluator does. For formats that are common it is a
+/// function of few instructions, so that it is not called by way of [`pure`].
+pub use isa_spec::arith::from_format;
+
 /// Evaluates a builtin with the evaluator's definition.
 pub fn pure(builtin: Pure, args: &[u128], types: &[Ty], env: &isa_spec::arith::FloatEnv) -> u128 {
     isa_spec::eval::pure(builtin, args, types, env, false)

@@ -8,6 +8,7 @@ use super::results::set_vgpr;
 #[cfg(target_arch = "x86_64")]
 use super::{ordered::fma_vector, product::flushed};
 use crate::op::Source;
+use isa_spec::arith;
 
 /// A local array of semantics. Rows of 16 dwords are aligned to the host's cache lines, because vectors that
 /// cross them are slow.
@@ -400,5 +401,62 @@ mod tests {
             let found = unsafe { cvt_f32_f16_lanes(&Keep, x) };
             assert_eq!(found, x.map(|x| cvt_f32_f16(&Keep, x)), "{x:08x?}");
         }
+    }
+}
+
+/// Returns a VGPR by a computed number in the 32 lanes from `lane_base` on; v0 beyond those of the wave.
+#[inline(always)]
+pub fn indexed_vgpr_lanes(cx: &Cx<'_>, lane_base: u32, reg: u32) -> [u32; 32] {
+    vgpr_lanes::<32>(cx, lane_base, if cx.wave.has_vgpr(reg) { reg } else { 0 })
+}
+
+/// Returns the lanes in which a value is not 0, as bits.
+#[inline(always)]
+pub fn lanes_that_hold(mask: &[u32; 32]) -> u32 {
+    let mut bits = 0;
+    for (l, mask) in mask.iter().enumerate() {
+        bits |= ((*mask != 0) as u32) << l;
+    }
+    bits
+}
+
+/// Converts component `index` of an element of a format in each active lane, as the pseudocode's `from_format`.
+#[inline(always)]
+pub fn from_format_lanes(format: u32, index: u32, exec: u32, from: &[u128; 32], to: &mut [u32; 32]) {
+    match arith::component(format, index) {
+        arith::Component::Unorm { offset, width } => {
+            let most = ((1u64 << width) - 1) as u32;
+            field_lanes(offset, most, from, to);
+            for to in to.iter_mut() {
+                *to = (*to as i32 as f32 / most as f32).to_bits();
+            }
+        }
+        arith::Component::Bits { offset, width } => {
+            field_lanes(offset, ((1u64 << width) - 1) as u32, from, to);
+        }
+        arith::Component::Missing(value) => *to = [value; 32],
+        arith::Component::Other => {
+            for l in (0..32).filter(|l| exec >> l & 1 != 0) {
+                to[l] = arith::from_format(format, from[l], index);
+            }
+        }
+    }
+}
+
+/// Extracts the bits of a mask that begin at `offset`, within 32 bits that begin at a multiple of 32.
+#[inline(always)]
+fn field_lanes(offset: u32, mask: u32, from: &[u128; 32], to: &mut [u32; 32]) {
+    #[inline(always)]
+    fn words<const WORD: u32>(shift: u32, mask: u32, from: &[u128; 32], to: &mut [u32; 32]) {
+        for l in 0..32 {
+            to[l] = (from[l] >> (32 * WORD)) as u32 >> shift & mask;
+        }
+    }
+    let shift = offset % 32;
+    match offset / 32 {
+        0 => words::<0>(shift, mask, from, to),
+        1 => words::<1>(shift, mask, from, to),
+        2 => words::<2>(shift, mask, from, to),
+        _ => words::<3>(shift, mask, from, to),
     }
 }

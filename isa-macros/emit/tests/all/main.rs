@@ -5,6 +5,7 @@ use isa_spec::data::{self, Loaded};
 use std::path::Path;
 use std::sync::LazyLock;
 
+mod divided;
 mod golden;
 mod passes;
 mod wave_passes;

@@ -117,7 +117,12 @@ impl Handlers {
         let serial = match &self.general {
             Body::Lanes(lanes) => {
                 !lanes.broadcast
-                    && !lanes.steps.iter().any(|s| matches!(s, Step::Memory(_) | Step::Simd { .. }))
+                    && !lanes.steps.iter().any(|s| {
+                        matches!(
+                            s,
+                            Step::Memory(_) | Step::Simd { .. } | Step::If { .. } | Step::Masked { .. }
+                        )
+                    })
             }
             Body::Once(once) => {
                 (self.shape == Shape::Scalar || self.other_unit)

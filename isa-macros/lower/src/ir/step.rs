@@ -1,7 +1,7 @@
 //! Steps of handlers: lane loops, memory accesses of all lanes, write-back.
 
 use super::{Mask, Stmt, Value};
-use isa_spec::pcode::ir::{FieldName, Pure, Space, Ty};
+use isa_spec::pcode::ir::{FieldName, LocalId, Pure, Space, Ty};
 use isa_spec::tables::Role;
 
 /// An operand that a lane reads from its lane vectors.
@@ -42,6 +42,26 @@ impl LaneResult {
     }
 }
 
+/// The locals of a lane loop that exist outside of it. All others are a lane's own, and 0 at the start.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outer {
+    /// Locals with one value, which the loop only reads.
+    pub same: Vec<LocalId>,
+    /// Locals with a value for each lane.
+    pub lanes: Vec<LocalId>,
+    /// Arrays with elements for each lane, which are accessed as [`ValueKind::LaneElement`].
+    ///
+    /// [`ValueKind::LaneElement`]: super::ValueKind::LaneElement
+    pub rows: Vec<LocalId>,
+}
+
+impl Outer {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.same.is_empty() && self.lanes.is_empty() && self.rows.is_empty()
+    }
+}
+
 /// A loop over 32 independent lanes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaneLoop {
@@ -60,6 +80,8 @@ pub struct LaneLoop {
     pub leaves: bool,
     /// The body has [`Stmt::Exchange`].
     pub retries: bool,
+    /// Locals that other steps share.
+    pub outer: Outer,
 }
 
 /// The source of the addresses of 32 lanes.
@@ -172,6 +194,17 @@ pub enum Step {
     Memory(Memory),
     /// A lane loop.
     Loop(LaneLoop),
+    /// Declares locals for the steps that follow, all 0: with one value, with a value for each lane, and arrays with
+    /// elements for each lane.
+    Declare { same: Vec<LocalId>, lanes: Vec<LocalId>, rows: Vec<LocalId> },
+    /// Statements that run once for the 32 lanes. `reads` are the scalar operands that they read.
+    Once { reads: Vec<Read>, body: Vec<Stmt> },
+    /// Runs the first arm whose condition, which is the same for all lanes, is not 0, else `otherwise`.
+    If { arms: Vec<(Value, Vec<Step>)>, otherwise: Vec<Step> },
+    /// Counts a local up from `from` to `to`, both inclusive, signed, and the same for all lanes.
+    For { var: LocalId, from: Value, to: Value, body: Vec<Step> },
+    /// Steps for the active lanes in which a local is not 0.
+    Masked { mask: LocalId, steps: Vec<Step> },
     /// Collects the bits of a mask that the loop has computed. `keep` preserves the bits of inactive lanes.
     Gather { mask: Mask, keep: bool },
     /// Writes the result back.

@@ -310,6 +310,8 @@ pub enum ValueKind {
     Var(Var),
     /// An element of an array local; 0 if the index is out of range.
     Element(LocalId, Box<Value>),
+    /// This lane's element of an array with elements for each lane; the index is the same for all lanes.
+    LaneElement(LocalId, Box<Value>),
 
     // The instruction.
     /// A raw encoding field.

@@ -187,6 +187,7 @@ impl Lower<'_> {
             body: self.stmts(&self.sem.body),
             leaves: any_stmt(&self.sem.body, |s| matches!(s, typed::Stmt::Return { .. })),
             retries: self.atomic,
+            outer: Outer::default(),
         }));
         for &mask in &masks {
             let keep = mask == Mask::D0 && op.sig.operands.get(&Role::D0).is_some_and(|d| d.input);

@@ -52,6 +52,11 @@ pub fn replaces_general(handlers: &Handlers) -> bool {
         // The statements ahead of the calls are in the loop, too.
         Step::Simd { calls, .. } => !calls.iter().flatten().any(|v| any_in(v, &other)),
         Step::StoreRoom { .. } | Step::Memory(_) => false,
+        Step::Declare { .. }
+        | Step::Once { .. }
+        | Step::If { .. }
+        | Step::For { .. }
+        | Step::Masked { .. } => false,
         Step::Stage { .. }
         | Step::StageOld
         | Step::Modify { .. }

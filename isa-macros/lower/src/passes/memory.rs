@@ -38,6 +38,7 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
             body,
             leaves: false,
             retries: false,
+            outer: Outer::default(),
         }
     };
     let is_base = |step: &&Step| matches!(step, Step::Stage { role, .. } if is_base_role(*role));
@@ -147,6 +148,7 @@ fn accesses(main: &LaneLoop) -> Option<Vec<Access<'_>>> {
         | Stmt::SetVgpr { .. }
         | Stmt::SetSgpr { .. }
         | Stmt::SetScalar { .. }
+        | Stmt::SetLaneElement { .. }
         | Stmt::SetMaskOperand(_)
         | Stmt::Exchange { .. }
         | Stmt::SetStored { .. }

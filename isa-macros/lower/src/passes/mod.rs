@@ -4,14 +4,17 @@
 pub mod active;
 pub mod block;
 pub mod convert;
+pub mod distribute;
 pub mod fast;
 pub mod fields;
+pub mod hoist;
 pub mod lane_moves;
 pub mod memory;
 pub mod product;
 pub mod simd;
 mod uniform;
 mod variants;
+mod varying;
 pub mod vector;
 
 use crate::ir::*;

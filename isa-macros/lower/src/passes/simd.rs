@@ -32,6 +32,7 @@ pub fn run(lanes: &mut Lanes) {
         body: setup,
         leaves: false,
         retries: false,
+        outer: Outer::default(),
     };
     lanes.steps.insert(at, Step::Simd { builtin, ty, calls, lanes: lane_loop });
 }

@@ -134,3 +134,35 @@ fn round_trips() {
         }
     }
 }
+
+/// How a component is read, for code that reads it of many elements, is how `from_format` reads it.
+#[test]
+fn components_are_those_of_from_format() {
+    let mut seen = [0; 4];
+    let mut element = 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210u128;
+    for number in 0..=255 {
+        for index in 0..=5 {
+            for _ in 0..8 {
+                element = element.rotate_left(7).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+                let field = |offset: u32, width: u32| {
+                    assert!(offset % 32 + width <= 32, "{number} {index}");
+                    (element >> offset) as u32 & ((1u64 << width) - 1) as u32
+                };
+                let (kind, value) = match component(number, index) {
+                    Component::Unorm { offset, width } => {
+                        let most = ((1u64 << width) - 1) as f32;
+                        (0, Some((field(offset, width) as f32 / most).to_bits()))
+                    }
+                    Component::Bits { offset, width } => (1, Some(field(offset, width))),
+                    Component::Missing(value) => (2, Some(value)),
+                    Component::Other => (3, None),
+                };
+                seen[kind] += 1;
+                if let Some(value) = value {
+                    assert_eq!(value, from_format(number, element, index), "{number} {index} {element:x}");
+                }
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 50), "{seen:?}");
+}

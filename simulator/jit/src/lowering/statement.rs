@@ -110,6 +110,7 @@ pub fn recognise_statement(stmt: &Stmt) -> Result<(StatementLowering<'_>, Scope)
         Stmt::SetSgpr { reg, value } => (S::SetSgpr { reg, value }, Wave),
         Stmt::SetMaskOperand(value) => (S::SetMaskOperand(value), Wave),
         Stmt::Vector(vector) => (S::Vector(vector), Wave),
+        Stmt::SetLaneElement { .. } => return Err(Why("an array of several loops over lanes")),
         Stmt::SetVgpr { lane, reg, value } => (S::SetLane { lane, reg, value }, Wave),
         Stmt::SetStored { value, .. } => (S::Stored(value), Access),
         Stmt::SetState(state, value) => {

@@ -240,6 +240,7 @@ fn is_plain_scalar(once: &Once) -> bool {
         matches!(
             v.kind,
             ValueKind::Element(..)
+                | ValueKind::LaneElement(..)
                 | ValueKind::LaneBit(_)
                 | ValueKind::MaskOperand(_)
                 | ValueKind::StagedLane { .. }

@@ -4,9 +4,10 @@ use super::{Machine, State, name_of};
 use crate::{VerifyError, unsupported};
 use isa_export::smt::{Sort, Term};
 use isa_lower::ir::{
-    Addresses, Body, HostWidth, LaneLoop, Lanes, Mask, Memory, Once, Start, Step, Stmt, Sum, Value, Var,
+    Addresses, Body, HostWidth, LaneLoop, Lanes, Mask, Memory, Once, Outer, Start, Step, Stmt, Sum, Value,
+    ValueKind, Var,
 };
-use isa_spec::pcode::ir::{Role, Space, State as Name};
+use isa_spec::pcode::ir::{LocalId, Role, Space, State as Name};
 
 type Result<T> = std::result::Result<T, VerifyError>;
 
@@ -33,7 +34,11 @@ impl Machine<'_> {
 
     /// Runs the steps for one lane.
     pub(super) fn lanes(&mut self, lanes: &Lanes) -> Result<()> {
-        for step in &lanes.steps {
+        self.steps(&lanes.steps)
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<()> {
+        for step in steps {
             match step {
                 // Sources are what they are with modifiers, which all handlers have in common.
                 Step::Stage { .. } | Step::StageOld | Step::Modify { .. } | Step::ReadMask => {}
@@ -50,6 +55,19 @@ impl Machine<'_> {
                 }
                 Step::Memory(memory) => self.memory(memory)?,
                 Step::Loop(lane) => self.lane(lane)?,
+                Step::Declare { same, lanes, rows } => {
+                    same.iter().chain(lanes).chain(rows).for_each(|id| self.clear(*id));
+                }
+                Step::Once { body, .. } => self.stmts(body)?,
+                Step::If { arms, otherwise } => self.step_arms(arms, otherwise)?,
+                Step::For { var, from, to, body } => {
+                    self.count(*var, from, to, &mut |machine| machine.steps(body))?;
+                }
+                Step::Masked { mask, steps } => {
+                    let mask = Value::new(ValueKind::Var(Var::Local(*mask)), HostWidth::W32);
+                    let cond = self.condition(&mask)?;
+                    self.branch(cond, &mut |machine| machine.steps(steps), &mut |_| Ok(()))?;
+                }
                 Step::Gather { mask, .. } => {
                     let name = match mask {
                         Mask::D0 => "D0.bit",
@@ -69,7 +87,21 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Sets a local to zero.
+    fn clear(&mut self, id: LocalId) {
+        for k in 0..self.state.locals[id as usize].len() {
+            let bits = self.terms.width(self.state.locals[id as usize][k]);
+            self.state.locals[id as usize][k] = self.terms.constant(0, bits);
+        }
+    }
+
     fn lane(&mut self, lane: &LaneLoop) -> Result<()> {
+        if !lane.outer.is_empty() {
+            // All other locals are those of the loop.
+            let Outer { same, lanes, rows } = &lane.outer;
+            let shared = |id: &LocalId| [same, lanes, rows].iter().any(|list| list.contains(id));
+            (0..self.state.locals.len() as LocalId).filter(|id| !shared(id)).for_each(|id| self.clear(id));
+        }
         if let Some(result) = lane.result {
             let bits = 32 * result.dwords();
             let start = match result.start {
@@ -196,7 +228,7 @@ impl Machine<'_> {
                 let new = self.terms.replace(old, part, 0);
                 self.set(*var, new)
             }
-            Stmt::SetElement { id, index, value } => {
+            Stmt::SetElement { id, index, value } | Stmt::SetLaneElement { id, index, value } => {
                 let (index, value) = (self.value(index)?, self.value(value)?);
                 for k in 0..self.state.locals[*id as usize].len() {
                     let old = self.state.locals[*id as usize][k];
@@ -264,16 +296,7 @@ impl Machine<'_> {
             }
             Stmt::If { arms, otherwise } => self.arms(arms, otherwise),
             Stmt::For { var, from, to, body } => {
-                let (from, to) = (self.value(from)?, self.value(to)?);
-                let (Some(from), Some(to)) = (self.terms.value(from), self.terms.value(to)) else {
-                    return unsupported("a loop whose bounds are not constant");
-                };
-                for k in from as u32 as i32..=to as u32 as i32 {
-                    let number = self.terms.constant(k as u32 as u128, 32);
-                    self.set(Var::Local(*var), number)?;
-                    self.stmts(body)?;
-                }
-                Ok(())
+                self.count(*var, from, to, &mut |machine| machine.stmts(body))
             }
             Stmt::While { cond, body } => self.repeat(cond, body, MAX_ITERATIONS),
             Stmt::Leave => {
@@ -289,17 +312,54 @@ impl Machine<'_> {
     fn arms(&mut self, arms: &[(Value, Vec<Stmt>)], otherwise: &[Stmt]) -> Result<()> {
         let Some(((cond, body), rest)) = arms.split_first() else { return self.stmts(otherwise) };
         let cond = self.condition(cond)?;
+        self.branch(cond, &mut |machine| machine.stmts(body), &mut |machine| machine.arms(rest, otherwise))
+    }
+
+    fn step_arms(&mut self, arms: &[(Value, Vec<Step>)], otherwise: &[Step]) -> Result<()> {
+        let Some(((cond, steps), rest)) = arms.split_first() else { return self.steps(otherwise) };
+        let cond = self.condition(cond)?;
+        self.branch(cond, &mut |machine| machine.steps(steps), &mut |machine| {
+            machine.step_arms(rest, otherwise)
+        })
+    }
+
+    /// Runs one of two parts, or both if the condition is not constant.
+    fn branch(
+        &mut self,
+        cond: Term,
+        yes: &mut dyn FnMut(&mut Self) -> Result<()>,
+        no: &mut dyn FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
         match self.terms.truth(cond) {
-            Some(true) => self.stmts(body),
-            Some(false) => self.arms(rest, otherwise),
+            Some(true) => yes(self),
+            Some(false) => no(self),
             None => {
                 let before = self.state.clone();
-                self.arms(rest, otherwise)?;
+                no(self)?;
                 let other = std::mem::replace(&mut self.state, before);
-                self.stmts(body)?;
+                yes(self)?;
                 self.merge(cond, other)
             }
         }
+    }
+
+    fn count(
+        &mut self,
+        var: LocalId,
+        from: &Value,
+        to: &Value,
+        body: &mut dyn FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        let (from, to) = (self.value(from)?, self.value(to)?);
+        let (Some(from), Some(to)) = (self.terms.value(from), self.terms.value(to)) else {
+            return unsupported("a loop whose bounds are not constant");
+        };
+        for k in from as u32 as i32..=to as u32 as i32 {
+            let number = self.terms.constant(k as u32 as u128, 32);
+            self.set(Var::Local(var), number)?;
+            body(self)?;
+        }
+        Ok(())
     }
 
     fn repeat(&mut self, cond: &Value, body: &[Stmt], limit: u32) -> Result<()> {

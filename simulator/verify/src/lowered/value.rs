@@ -71,7 +71,7 @@ impl Machine<'_> {
                 Some(whole) => whole,
                 None => return unsupported("a part of nothing"),
             },
-            ValueKind::Element(id, index) => {
+            ValueKind::Element(id, index) | ValueKind::LaneElement(id, index) => {
                 let index = self.value(index)?;
                 let elements = self.state.locals[*id as usize].clone();
                 let mut found = self.terms.constant(0, bits);
