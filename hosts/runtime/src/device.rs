@@ -17,6 +17,7 @@ use wavesim::check::heap::Blocks;
 use wavesim::check::{Check, Written};
 use wavesim::memory::{MapError, MemError, Memory};
 use wavesim::sched::group::Pool;
+use wavesim::state::gws::Gws;
 use wavesim_cost::model::Region;
 
 /// Maximum total size of freed allocations in quarantine, whose addresses are not reused.
@@ -40,6 +41,8 @@ pub(crate) struct Inner {
     /// The modules with functions that kernels of others can call.
     pub(crate) callable: Callable,
     pub(crate) pool: Pool,
+    /// Global wave sync.
+    pub(crate) gws: Mutex<Gws>,
     pub(crate) code_cache: CodeCache,
     pub(crate) timing: Option<Timing>,
     /// Cancellation flags of the running launches.
@@ -163,6 +166,7 @@ impl Device {
                 programs: ProgramCache::default(),
                 callable: Callable::default(),
                 pool: Pool::default(),
+                gws: Mutex::default(),
                 code_cache: CodeCache::default(),
                 running: Mutex::default(),
                 output: Mutex::new(Arc::new(message::print)),

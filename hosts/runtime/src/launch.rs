@@ -29,6 +29,7 @@ use wavesim::loader::request::{self, LaunchAddresses};
 use wavesim::sched::dispatch::{self, DispatchError, RunStats};
 use wavesim::sched::group::Pool;
 use wavesim::sharing::Threads;
+use wavesim::state::gws::Gws;
 use wavesim::trace::Filter;
 use wavesim::trace::jsonl::Jsonl;
 use wavesim_cost::model::Region;
@@ -105,6 +106,8 @@ pub struct RunOptions<'a> {
     pub cooperative: bool,
     /// Pool of register files.
     pub pool: Option<&'a Pool>,
+    /// The device's global wave sync; without, all resources are 0 at the start of a launch.
+    pub gws: Option<&'a Mutex<Gws>>,
     /// Cancels the launch when set.
     pub cancel: Option<&'a AtomicBool>,
     /// The bytes of the device's memory that have been written.
@@ -133,6 +136,7 @@ impl<'a> RunOptions<'a> {
             max_instructions: settings.max_instructions,
             cooperative: false,
             pool: None,
+            gws: None,
             cancel: None,
             written: None,
             blocks: None,
@@ -195,6 +199,7 @@ impl Kernel {
             max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
             cooperative: launch.cooperative,
             pool: Some(&device.inner.pool),
+            gws: Some(&device.inner.gws),
             written: Some(&device.inner.written),
             blocks: Some(&device.inner.blocks),
             timing: profiler.or(device.inner.timing.as_ref()).map(|timing| (timing, &[][..])),
@@ -378,7 +383,7 @@ pub fn run(
     let sharing = || options.code_cache.sharing.get(&prepared.program, prepared.shape.entry_pc);
     options.threads.apply(&mut dispatch, sharing);
     dispatch.cooperative = options.cooperative;
-    dispatch.pool = options.pool;
+    (dispatch.pool, dispatch.gws) = (options.pool, options.gws);
     dispatch.cancel = options.cancel;
     dispatch.check()?;
     let report = |fault, findings| report_of(options, fault, findings);

@@ -159,6 +159,7 @@ impl Device {
             threads: launch.threads,
             max_instructions: launch.max_instructions,
             pool: Some(&self.inner.pool),
+            gws: Some(&self.inner.gws),
             ..RunOptions::new(settings, &self.inner.code_cache)
         };
         let Code { bytes, program, .. } = code;

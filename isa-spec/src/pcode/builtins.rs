@@ -248,7 +248,11 @@ builtins! {
     GetReg "getreg" (is(U32)) -> to(U32), "a hardware register";
     SetReg "setreg" (is(U32), is(U32)) -> Ret::None, "writes the writable bits of a hardware register";
     UnknownLayout "unknown_layout" () -> Ret::None, "an image whose layout in memory is not known: a fault";
-    GwsUnsupported "gws" () -> Ret::None, "global wave sync: not supported, a fault";
+    GwsInit "gws_init" (is(U32), is(U32)) -> Ret::None, "sets the counter of a resource of global wave sync";
+    GwsBarrier "gws_barrier" (is(U32), is(U32)) -> Ret::None, "waits at a resource until the counter's waves and one more have arrived, which then is the second argument";
+    GwsSemaP "gws_sema_p" (is(U32)) -> Ret::None, "waits until a resource lets a wave pass, as a semaphore";
+    GwsSemaBr "gws_sema_br" (is(U32), is(U32)) -> Ret::None, "lets this many waves pass a resource";
+    GwsSemaReleaseAll "gws_sema_release_all" (is(U32)) -> Ret::None, "lets all waves pass that wait at a resource";
 }
 
 impl Control {
@@ -264,6 +268,12 @@ impl Control {
         );
         let memory = memory || matches!(self, WaitAsynccnt | WaitTensorcnt | WaitXcnt);
         memory || matches!(self, WaitExpcnt | WaitSamplecnt | WaitBvhcnt | WaitIdle | WaitAlu)
+    }
+
+    /// Returns whether the builtin is one of global wave sync, by which waves of different workgroups meet.
+    pub fn meets(self) -> bool {
+        use Control::{GwsBarrier, GwsInit, GwsSemaBr, GwsSemaP, GwsSemaReleaseAll};
+        matches!(self, GwsInit | GwsBarrier | GwsSemaP | GwsSemaBr | GwsSemaReleaseAll)
     }
 
     /// Returns whether the builtin signals a barrier, with or without waiting at it.

@@ -15,6 +15,7 @@ use wavesim_loader::debug_info::SourcePlace;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::Wave;
 use wavesim_machine::state::barrier::CLUSTER_INDEX;
+use wavesim_machine::state::gws;
 use wavesim_machine::state::wave::VCC_LO;
 
 /// Returns the instruction at a PC: `line 12: v_add_f32 …` or, without source, `pc 0x30: …`.
@@ -43,7 +44,10 @@ pub fn status_text(status: Status) -> String {
         Status::Running => "runs".to_string(),
         Status::Waiting(0) => "waits at the barrier".to_string(),
         Status::Waiting(CLUSTER_INDEX) => "waits at the cluster's barrier".to_string(),
-        Status::Waiting(n) => format!("waits at barrier {n}"),
+        Status::Waiting(n) => match gws::resource_of(n) {
+            Some((number, _)) => format!("waits at global wave sync resource {number}"),
+            None => format!("waits at barrier {n}"),
+        },
         Status::Ended => "has ended".to_string(),
     }
 }

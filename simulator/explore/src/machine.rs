@@ -33,7 +33,7 @@ use wavesim_engine::sched::recorded::{Act, Action};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::OWNED_BASE;
-use wavesim_machine::state::barrier::BARRIERS;
+use wavesim_machine::state::barrier::{BARRIERS, WAITS};
 
 /// A wave of the launch: the number of its workgroup times the waves of a workgroup, plus its index there. Greater numbers
 /// are delayed operations ([`Machine::operation`]).
@@ -166,6 +166,9 @@ impl<'a> Machine<'a> {
         dispatch: &'a Dispatch<'a>,
         host: &[Range<u64>],
     ) -> Result<Machine<'a>, DispatchError> {
+        if dispatch.meets() {
+            return Err(DispatchError::MeetsUnexplored);
+        }
         let control = Controlled::checked(dispatch, &prepared.memory)?;
         let waves = dispatch.waves();
         let threads = dispatch.workgroups().saturating_mul(u64::from(waves)).min(u64::from(u32::MAX));
@@ -462,6 +465,6 @@ impl<'a> Machine<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 struct BarrierState {
     completed: [u32; BARRIERS],
-    passed: [u32; BARRIERS],
+    passed: [u32; WAITS],
     waits: Option<usize>,
 }

@@ -156,7 +156,8 @@ fn means(program: &Program, index: usize) -> Option<Means> {
         match call {
             // The message that frees registers has no effect on others.
             Control::SendMsg if program.arch.facts().dealloc_message == Some(immediate() & 0xff) => {}
-            Control::SendMsg | Control::SendMsgRtn | Control::GwsUnsupported => return Some(Means::Message),
+            Control::SendMsg | Control::SendMsgRtn => return Some(Means::Message),
+            call if call.meets() => return Some(Means::Message),
             Control::GetReg if hwreg::is_clock(program.arch, immediate() & 0x3f) => {
                 return Some(Means::Clock);
             }

@@ -9,6 +9,7 @@ use wavesim_rt::{MachineOps, barriers, hints};
 use wavesim_state::barrier::CLUSTER_BARRIER;
 use wavesim_state::event::Event;
 use wavesim_state::fault::FaultKind;
+use wavesim_state::gws;
 use wavesim_state::{Wave, Workgroup};
 
 /// What handlers call of the machine.
@@ -47,8 +48,16 @@ pub fn control(
                  of its `type`, `format` and number of samples, or it has metadata",
             ));
         }
-        Control::GwsUnsupported => {
-            return Err(Event::fault(FaultKind::Unimplemented, "global wave sync is not supported"));
+        Control::GwsInit => group.gws().init(a as u32, b as u32),
+        Control::GwsSemaBr => group.gws().release(a as u32, b as u32),
+        Control::GwsSemaReleaseAll => group.gws().release_all(a as u32),
+        Control::GwsSemaP => {
+            let ticket = group.gws().acquire(a as u32);
+            return wait_at(wave, a as u32, true, ticket);
+        }
+        Control::GwsBarrier => {
+            let ticket = group.gws().arrive(a as u32, b as u32);
+            return wait_at(wave, a as u32, false, ticket);
         }
         Control::SendMsgRtn => return Ok(message(arch, group, a as u32, instructions)),
         Control::GetReg => return Ok(hwreg::get(arch, wave, group, instructions, a as u32) as u128),
@@ -84,6 +93,14 @@ pub fn control(
         }
     }
     Ok(0)
+}
+
+/// Makes a wave wait at a resource of global wave sync, if it has got a ticket there.
+fn wait_at(wave: &mut Wave, resource: u32, semaphore: bool, ticket: Option<u32>) -> Result<u128, Event> {
+    let Some(ticket) = ticket else { return Ok(0) };
+    wave.passed[gws::TICKET] = ticket;
+    let index = gws::FIRST + 2 * (resource as usize % gws::RESOURCES) + semaphore as usize;
+    Err(Event::BarrierWait(index))
 }
 
 /// Returns the answer to S_SENDMSG_RTN (RDNA4 and CDNA5 manuals, *Send Message Types*). There is no doorbell, trap
@@ -124,6 +141,22 @@ mod tests {
         call(&mut fast, &mut group, Control::BarrierSignal, -1).unwrap();
         assert!(passes(&mut slow, &group));
         assert!(!passes(&mut slow, &group));
+    }
+
+    #[test]
+    fn waves_wait_at_resources() {
+        let (mut group, mut wave) = (Workgroup::new(1), Wave::new(32));
+        let index = gws::FIRST + 2 * 7;
+        call(&mut wave, &mut group, Control::GwsInit, 7).unwrap();
+        assert_eq!(call(&mut wave, &mut group, Control::GwsBarrier, 7), Err(Event::BarrierWait(index)));
+        assert!(!group.has_released(index, &wave.passed));
+        let mut other = Wave::new(32);
+        assert!(call(&mut other, &mut group, Control::GwsBarrier, 7).is_err());
+        assert_eq!(call(&mut other, &mut group, Control::GwsBarrier, 7), Ok(0), "the counter was 2");
+        assert!(group.release(index, &mut wave.passed));
+        assert!(call(&mut wave, &mut group, Control::GwsSemaP, 8).is_err());
+        call(&mut other, &mut group, Control::GwsSemaReleaseAll, 8).unwrap();
+        assert!(group.release(gws::FIRST + 2 * 8 + 1, &mut wave.passed));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::isa;
 use isa_spec::facts::Facts;
 use isa_spec::pcode::ir::{Semantics, Space};
 use isa_spec::tables::EntryId;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::{decode, words};
 use wavesim_isa::inst::Inst;
@@ -64,6 +64,8 @@ pub struct Program {
     pub(super) linked: Vec<Linked>,
     /// Semantics that replace the compiled ones.
     overrides: Option<Arc<Overrides>>,
+    /// The result of [`Program::meets`], once it is known.
+    meets: OnceLock<bool>,
 }
 
 impl Program {
@@ -124,6 +126,7 @@ impl Program {
             own: Code::default(),
             linked: Vec::new(),
             overrides: None,
+            meets: OnceLock::new(),
         }
     }
 
@@ -283,6 +286,14 @@ impl Program {
         let facts = |inst: &Inst| self.facts(inst.entry, self.wave_size);
         let mut memory = self.insts.iter().filter_map(facts).flat_map(|facts| facts.memory.iter());
         memory.any(|m| spaces.contains(&m.space))
+    }
+
+    /// Returns whether waves of different workgroups may meet: an instruction is one of global wave sync.
+    pub fn meets(&self) -> bool {
+        *self.meets.get_or_init(|| {
+            let calls = |inst: &Inst| self.facts(inst.entry, self.wave_size).map(|facts| facts.calls.iter());
+            self.insts.iter().filter_map(calls).flatten().any(|call| call.meets())
+        })
     }
 
     /// The operations and the tables that they index.

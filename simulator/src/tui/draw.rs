@@ -18,6 +18,7 @@ use wavesim_debug::view;
 use wavesim_engine::sched::group::Status;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::barrier::CLUSTER_INDEX;
+use wavesim_machine::state::gws;
 use wavesim_machine::state::wave::M0;
 
 /// Minimum width, in columns, for the map of lanes.
@@ -204,7 +205,10 @@ fn draw_waves(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
                 Status::Waiting(CLUSTER_INDEX) => {
                     format!("{mark}{at:>2} {place:<9} at the cluster's barrier")
                 }
-                Status::Waiting(barrier) => format!("{mark}{at:>2} {place:<9} at barrier {barrier}"),
+                Status::Waiting(barrier) => match gws::resource_of(barrier) {
+                    Some((number, _)) => format!("{mark}{at:>2} {place:<9} at resource {number}"),
+                    None => format!("{mark}{at:>2} {place:<9} at barrier {barrier}"),
+                },
                 Status::Ended => format!("{mark}{at:>2} ended"),
             });
             match timeline.status(at) {

@@ -5,6 +5,8 @@
 //! ([`crate::Wave::passed`]). If the two differ, the barrier has completed since: the manual calls
 //! this the wave's barrierComplete bit.
 
+use crate::gws::{self, Gws};
+
 /// Number of named barriers of a workgroup, which are numbered from 1.
 pub const NAMED_BARRIERS: usize = 16;
 
@@ -20,12 +22,18 @@ pub const CLUSTER_INDEX: usize = NAMED_BARRIERS + 1;
 /// Number of barriers that a wave can wait for.
 pub const BARRIERS: usize = NAMED_BARRIERS + 2;
 
+// What is not the index of a barrier is that of a resource of global wave sync.
+const _: () = assert!(gws::FIRST == BARRIERS);
+
+/// Number of entries of [`Wave::passed`](crate::Wave::passed): one for each barrier, and one for global wave sync.
+pub const WAITS: usize = BARRIERS + 1;
+
 /// State that the waves of a workgroup share besides LDS.
 #[derive(Debug, Clone, Default)]
 pub struct Workgroup {
     /// The workgroup's own at index 0, then the named ones, then the cluster's. Of the workgroups of a cluster,
     /// only the one that runs has the present state of the cluster's: it is passed on when another one runs
-    /// ([`Workgroup::take_cluster_barrier`]).
+    /// ([`Workgroup::take_common`]).
     barriers: [Barrier; BARRIERS],
     /// Number of waves at the start.
     waves: u32,
@@ -37,6 +45,17 @@ pub struct Workgroup {
     joins: bool,
     /// Where the workgroup is in its cluster; `None` if it is in none.
     cluster: Option<ClusterPlace>,
+    /// Global wave sync, if the program uses it. It is passed on as the cluster's barrier is.
+    gws: Option<Box<Gws>>,
+}
+
+/// What workgroups that run in turns share, and pass on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Common {
+    /// The barrier of the cluster.
+    pub cluster: Barrier,
+    /// Global wave sync.
+    pub gws: Option<Box<Gws>>,
 }
 
 /// The place of a workgroup in a cluster of several (CDNA5 manual, *Cluster State*).
@@ -110,14 +129,40 @@ impl Workgroup {
         self.cluster.as_ref()
     }
 
-    /// The state of the cluster's barrier, as this workgroup knows it.
-    pub fn cluster_barrier(&self) -> Barrier {
-        self.barriers[CLUSTER_INDEX]
+    /// The state that the workgroup shares with others, as it knows it.
+    pub fn common(&self) -> Common {
+        Common { cluster: self.barriers[CLUSTER_INDEX], gws: self.gws.clone() }
     }
 
-    /// Takes over the state of the cluster's barrier from the workgroup of the cluster that ran before.
-    pub fn take_cluster_barrier(&mut self, state: Barrier) {
-        self.barriers[CLUSTER_INDEX] = state;
+    /// Takes over the state that the workgroup shares with others from the one that ran before.
+    pub fn take_common(&mut self, state: &Common) {
+        self.barriers[CLUSTER_INDEX] = state.cluster;
+        self.gws.clone_from(&state.gws);
+    }
+
+    /// Global wave sync.
+    pub fn gws(&mut self) -> &mut Gws {
+        self.gws.get_or_insert_default()
+    }
+
+    /// Whether a wave that waits can go on, given its [`Wave::passed`](crate::Wave::passed). `index` is that of a barrier,
+    /// or one of [`gws::FIRST`] and above.
+    #[inline]
+    pub fn has_released(&self, index: usize, passed: &[u32; WAITS]) -> bool {
+        match index {
+            gws::FIRST.. => self.gws.as_ref().is_some_and(|gws| gws.has_released(index, passed[gws::TICKET])),
+            _ => passed[index] != self.barrier(index).completed,
+        }
+    }
+
+    /// As [`Workgroup::has_released`]; if so, the wave has passed the barrier.
+    #[inline(always)]
+    pub fn release(&self, index: usize, passed: &mut [u32; WAITS]) -> bool {
+        let released = self.has_released(index, passed);
+        if released && index < gws::FIRST {
+            passed[index] = self.barrier(index).completed;
+        }
+        released
     }
 
     /// Returns the index of a barrier; `None` for numbers without effect: 0, and -2 and -4, the trap handler's.
@@ -291,7 +336,7 @@ mod tests {
             group
         });
         assert!(a.signal(CLUSTER_INDEX));
-        b.take_cluster_barrier(a.cluster_barrier());
+        b.take_common(&a.common());
         assert_eq!(b.barrier(CLUSTER_INDEX), Barrier { members: 2, signals: 1, completed: 0 });
         b.end_wave(0);
         assert_eq!(b.barrier(CLUSTER_INDEX), Barrier { members: 1, signals: 0, completed: 1 });

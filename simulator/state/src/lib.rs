@@ -9,6 +9,7 @@ pub mod context;
 pub mod event;
 pub mod fault;
 mod file;
+pub mod gws;
 pub mod host;
 mod layout;
 pub mod memory;

@@ -1,6 +1,6 @@
 //! One wave: registers, lane masks, program counter.
 
-use super::barrier::BARRIERS;
+use super::barrier::WAITS;
 use super::file::{Files, Half, UNWRITTEN};
 pub use super::file::{LANE_VECS, NO_DENORMALS};
 #[cfg(target_arch = "x86_64")]
@@ -64,8 +64,9 @@ pub struct Wave {
     pub code_base: u64,
     /// The named barrier that the wave has joined; 0 for none.
     pub joined: u32,
-    /// For each barrier, the number of completions that this wave has passed (see `state::barrier`).
-    pub passed: [u32; BARRIERS],
+    /// For each barrier, the number of completions that this wave has passed (see `state::barrier`); then what it has got at
+    /// a resource of global wave sync (see `state::gws`).
+    pub passed: [u32; WAITS],
 }
 
 impl Wave {
@@ -92,7 +93,7 @@ impl Wave {
             workgroup: [0; 3],
             code_base: 0,
             joined: 0,
-            passed: [0; BARRIERS],
+            passed: [0; WAITS],
         };
         (0..halves).for_each(|half| wave.vectors.vecs_and_flags(half).1[..ALL_VGPRS].fill(INITIAL));
         wave.set_exec(u64::MAX);
@@ -114,7 +115,7 @@ impl Wave {
         self.mode = 0xf0;
         (self.exception_flags, self.scheduling_mode) = (0, 0);
         self.joined = 0;
-        self.passed = [0; BARRIERS];
+        self.passed = [0; WAITS];
         self.vgprs = VGPRS as u32;
         self.set_exec(exec);
     }

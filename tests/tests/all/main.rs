@@ -25,6 +25,7 @@ mod explore_caches;
 mod explore_delays;
 mod explore_figure;
 mod front_end_fuzz;
+mod gws;
 mod images;
 mod isa_export;
 mod launch;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use wavesim_engine::observe::Observer;
 use wavesim_engine::sched::group::{RunningGroup, Status};
-use wavesim_machine::state::barrier::Barrier;
+use wavesim_machine::state::barrier::Common;
 
 /// Number of steps after which a newly started workgroup is suspended.
 const FIRST_SLICE: u64 = 1 << 20;
@@ -44,9 +44,9 @@ pub(crate) struct Groups<'a> {
     steps: u64,
     /// Number of steps after which it is suspended.
     slice: u64,
-    /// The barriers of clusters whose workgroups have run, by the index of the cluster. The running workgroup has
+    /// What the workgroups of a cluster share, for those of which one has run, by the index of the cluster. The running workgroup has
     /// the present state of its own.
-    clusters: BTreeMap<u64, Barrier>,
+    clusters: BTreeMap<u64, Common>,
 }
 
 impl Groups<'_> {
@@ -121,7 +121,7 @@ impl<'a> Timeline<'a> {
         let switch = match replay {
             true => self.switches.binary_search(&self.time).is_ok(),
             false if scheduled.is_some() => scheduled != Some(self.group_index),
-            false => self.waits_for_cluster() || self.may_switch && self.groups.steps >= self.groups.slice,
+            false => self.waits_for_others() || self.may_switch && self.groups.steps >= self.groups.slice,
         };
         if switch && (self.starts_next() || !self.groups.suspended.is_empty()) {
             if !replay {
@@ -132,13 +132,13 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// Runs another workgroup as long as the running one waits for its cluster, unless all of them wait.
+    /// Runs another workgroup as long as the running one waits for others, unless all of them wait.
     fn skip_waiting(&mut self, observer: &mut dyn Observer) {
         if self.scheduled_turn().is_some() {
             return;
         }
         for _ in 0..self.groups.suspended.len() {
-            if !self.waits_for_cluster() {
+            if !self.waits_for_others() {
                 break;
             }
             self.park(observer);
@@ -171,9 +171,9 @@ impl<'a> Timeline<'a> {
                     <= self.dispatch.resident_bytes / SUSPENDED_PART / self.group.bytes().max(1))
     }
 
-    /// Returns whether no wave of the running workgroup can run before others of its cluster have signalled.
-    fn waits_for_cluster(&self) -> bool {
-        self.group.waits_for_cluster() && (0..self.waves()).all(|wave| !self.can_run(wave))
+    /// Returns whether no wave of the running workgroup can run before others have signalled.
+    fn waits_for_others(&self) -> bool {
+        self.group.waits_for_others() && (0..self.waves()).all(|wave| !self.can_run(wave))
     }
 
     fn cluster_index(&self) -> u64 {
@@ -182,16 +182,16 @@ impl<'a> Timeline<'a> {
 
     /// Stores the state of the cluster's barrier, before another workgroup runs.
     fn leave_cluster(&mut self) {
-        if self.group.shared.cluster().is_some() {
+        if self.dispatch.cluster_workgroups() > 1 {
             let index = self.cluster_index();
-            self.groups.clusters.insert(index, self.group.shared.cluster_barrier());
+            self.groups.clusters.insert(index, self.group.shared.common());
         }
     }
 
     /// Gives the workgroup that runs now the state of its cluster's barrier.
     fn enter_cluster(&mut self) {
-        if let Some(barrier) = self.groups.clusters.get(&self.cluster_index()) {
-            self.group.shared.take_cluster_barrier(*barrier);
+        if let Some(common) = self.groups.clusters.get(&self.cluster_index()) {
+            self.group.shared.take_common(common);
         }
     }
 

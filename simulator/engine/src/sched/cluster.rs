@@ -134,23 +134,33 @@ impl<'a> Cluster<'a> {
             self.executed = group.executed;
             let pause = result?;
             self.states[self.turn] = if pause == Pause::Ended { State::Ended } else { State::Suspended };
-            if self.groups.len() == 1 {
-                return Ok(pause == Pause::Ended);
+            if let [group] = &self.groups[..] {
+                let ended = pause == Pause::Ended;
+                if self.dispatch.meets() {
+                    if pause == Pause::ForOthers {
+                        return Err(group.deadlock());
+                    }
+                    if ended {
+                        self.dispatch.keep_gws(&group.shared.common());
+                    }
+                }
+                return Ok(ended);
             }
             blocked = if ran || pause == Pause::Ended { 0 } else { blocked + 1 };
-            let barrier = self.groups[self.turn].shared.cluster_barrier();
+            let common = self.groups[self.turn].shared.common();
             if blocked >= self.groups.len() {
                 let first = self.states.iter().position(|state| *state != State::Ended);
                 let group = &mut self.groups[first.unwrap_or(self.turn)];
-                group.shared.take_cluster_barrier(barrier);
+                group.shared.take_common(&common);
                 return Err(group.deadlock());
             }
             let count = self.groups.len();
             let next = (1..=count).map(|after| (self.turn + after) % count);
             let Some(next) = next.into_iter().find(|at| self.states[*at] != State::Ended) else {
+                self.dispatch.keep_gws(&common);
                 return Ok(true);
             };
-            self.groups[next].shared.take_cluster_barrier(barrier);
+            self.groups[next].shared.take_common(&common);
             self.turn = next;
             if self.executed - started >= slice {
                 return Ok(false);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
-use wavesim_machine::state::barrier::Barrier;
+use wavesim_machine::state::barrier::Common;
 
 /// Workgroups that [`Controlled::run_fairly`] runs at a time.
 const MOST_RESIDENT: u64 = 32;
@@ -31,8 +31,8 @@ pub struct Controlled<'a> {
     /// Objects of workgroups that have ended; boxed, as those of running ones, which are large and move into a slot.
     #[allow(clippy::vec_box, reason = "the boxes move between this list and the slots")]
     spare: Vec<Box<RunningGroup<'a>>>,
-    /// The barriers of clusters whose workgroups have run, by the index of the cluster.
-    clusters: BTreeMap<u64, Barrier>,
+    /// What the workgroups of a cluster share, for those of which one has run, by the index of the cluster.
+    clusters: BTreeMap<u64, Common>,
     /// The workgroup that the observer has seen last, if it has not ended.
     current: Option<usize>,
     started: u64,
@@ -183,7 +183,7 @@ impl<'a> Controlled<'a> {
         let executed = running.executed - self.executed;
         self.executed = running.executed;
         if let Some(cluster) = cluster {
-            self.clusters.insert(cluster, running.shared.cluster_barrier());
+            self.clusters.insert(cluster, running.shared.common());
         }
         self.dispatch.count_instructions(executed);
         result?;
@@ -238,12 +238,12 @@ impl<'a> Controlled<'a> {
     /// Gives the workgroups of a cluster the present state of its barrier.
     fn share_cluster(&mut self, cluster: Option<u64>) {
         let Some(cluster) = cluster else { return };
-        let Some(barrier) = self.clusters.get(&cluster) else { return };
+        let Some(common) = self.clusters.get(&cluster) else { return };
         let workgroups = u64::from(self.dispatch.cluster_workgroups());
         let range = (cluster * workgroups) as usize..((cluster + 1) * workgroups) as usize;
         for slot in self.groups.get_mut(range).into_iter().flatten() {
             if let Slot::Running(group) = slot {
-                group.shared.take_cluster_barrier(*barrier);
+                group.shared.take_common(common);
             }
         }
     }

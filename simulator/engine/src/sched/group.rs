@@ -44,8 +44,9 @@ pub enum Pause {
     Ended,
     /// Its slice is used up.
     Slice,
-    /// No wave can run before other workgroups of the cluster have signalled its barrier.
-    AtCluster,
+    /// No wave can run before other workgroups have done something: signalled the barrier of the cluster, or arrived at
+    /// a resource of global wave sync.
+    ForOthers,
 }
 
 /// A workgroup in progress.
@@ -123,6 +124,9 @@ impl<'a> RunningGroup<'a> {
         let cluster = self.dispatch.cluster_place(id);
         if let Some(place) = cluster {
             self.shared.set_cluster(place);
+        }
+        if self.dispatch.meets() {
+            *self.shared.gws() = self.dispatch.gws_at_start();
         }
         match self.dispatch.poison {
             None => {
@@ -221,9 +225,9 @@ impl<'a> RunningGroup<'a> {
                 return Ok(Pause::Ended);
             }
             if !progress {
-                if self.waits_for_cluster() {
+                if self.waits_for_others() {
                     budget.return_unused(std::mem::take(&mut self.allowance));
-                    return Ok(Pause::AtCluster);
+                    return Ok(Pause::ForOthers);
                 }
                 return Err(self.deadlock());
             }
@@ -241,9 +245,9 @@ impl<'a> RunningGroup<'a> {
         is_ready(wave, status, &self.shared)
     }
 
-    /// Whether a wave waits for the barrier of the cluster.
-    pub fn waits_for_cluster(&self) -> bool {
-        self.slots.iter().any(|slot| slot.status == Status::Waiting(CLUSTER_INDEX))
+    /// Whether a wave waits for what other workgroups do.
+    pub fn waits_for_others(&self) -> bool {
+        self.slots.iter().any(|slot| matches!(slot.status, Status::Waiting(CLUSTER_INDEX..)))
     }
 
     /// Whether [`RunningGroup::ready`] would return true.
@@ -251,7 +255,7 @@ impl<'a> RunningGroup<'a> {
         let slot = &self.slots[wave_index];
         match slot.status {
             Status::Running => true,
-            Status::Waiting(barrier) => slot.wave.passed[barrier] != self.shared.barrier(barrier).completed,
+            Status::Waiting(barrier) => self.shared.has_released(barrier, &slot.wave.passed),
             Status::Ended => false,
         }
     }

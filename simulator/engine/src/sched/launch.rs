@@ -9,13 +9,15 @@ use super::slot::MAX_ITEMS;
 use crate::caches::{Arrangement, Placement, SharedCaches};
 use crate::compiled::Compiled;
 use crate::delayed::{Choices, DelayedMemory, Delays, NoCounters};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::VectorFile;
 use wavesim_machine::exec::program::Program;
+use wavesim_machine::state::barrier::Common;
+use wavesim_machine::state::gws::Gws;
 use wavesim_machine::state::wave::VCC_LO;
-use wavesim_machine::state::{ALL_VGPRS, ClusterPlace, VGPRS};
+use wavesim_machine::state::{ALL_VGPRS, ClusterPlace, VGPRS, Wave};
 
 /// A launch and its execution parameters.
 pub struct Dispatch<'a> {
@@ -56,6 +58,8 @@ pub struct Dispatch<'a> {
     pub cu_mode: bool,
     /// What caches hold, with delayed memory.
     pub caches: SharedCaches,
+    /// Global wave sync of the device. Without, all resources are 0 at the start.
+    pub gws: Option<&'a Mutex<Gws>>,
 }
 
 /// What a run has done so far. The counts grow with each turn of a workgroup.
@@ -169,6 +173,10 @@ pub enum DispatchError {
     Cluster { cluster: [u32; 3], arch: &'static str, most: u32 },
     #[error("a grid of {grid:?} workgroups is not a multiple of clusters of {cluster:?}")]
     ClusterGrid { grid: [u32; 3], cluster: [u32; 3] },
+    #[error("global wave sync: all workgroups run together, and {workgroups} take more than {bytes} bytes")]
+    Meets { workgroups: u64, bytes: usize },
+    #[error("global wave sync orders waves in ways that the exploration of schedules does not know")]
+    MeetsUnexplored,
     #[error("{bytes} bytes of scratch for each of {items} work-items: a workgroup has at most {MAX_SCRATCH}")]
     Scratch { bytes: u32, items: u32 },
     #[error("the checks follow accesses at the time of their issue, and need immediate memory")]
@@ -216,6 +224,7 @@ impl<'a> Dispatch<'a> {
             poison: None,
             cu_mode: false,
             caches: SharedCaches::default(),
+            gws: None,
         }
     }
 }
@@ -317,6 +326,17 @@ impl Dispatch<'_> {
             return Err(DispatchError::ClusterGrid { grid, cluster });
         }
         let lanes = self.waves() * self.shape.wave_size;
+        if self.meets() {
+            let wave = Wave::new(self.shape.wave_size).file_bytes() as u64 * u64::from(self.waves());
+            let each =
+                wave + u64::from(self.shape.lds_bytes) + self.shape.scratch_bytes as u64 * lanes as u64;
+            if self.workgroups().saturating_mul(each) > self.resident_bytes as u64 {
+                return Err(DispatchError::Meets {
+                    workgroups: self.workgroups(),
+                    bytes: self.resident_bytes,
+                });
+            }
+        }
         if self.shape.scratch_bytes as u64 * lanes as u64 > MAX_SCRATCH {
             return Err(DispatchError::Scratch { bytes: self.shape.scratch_bytes, items: self.items() });
         }
@@ -358,9 +378,30 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Number of workgroups of a cluster; 1 without clusters.
+    /// Number of workgroups that run together, in turns, on one thread: those of a cluster; all, if they may meet
+    /// ([`Dispatch::meets`]); otherwise 1.
     pub fn cluster_workgroups(&self) -> u32 {
-        self.shape.cluster.iter().product()
+        match self.meets() {
+            true => self.workgroups().min(u64::from(u32::MAX)) as u32,
+            false => self.shape.cluster.iter().product(),
+        }
+    }
+
+    /// Whether the waves of different workgroups may meet, by global wave sync.
+    pub fn meets(&self) -> bool {
+        self.program.meets()
+    }
+
+    /// The state of global wave sync in which the dispatch starts.
+    pub(super) fn gws_at_start(&self) -> Gws {
+        self.gws.map_or_else(Gws::default, |gws| *gws.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// Keeps the state of global wave sync after the dispatch for those that follow.
+    pub(super) fn keep_gws(&self, common: &Common) {
+        if let (Some(device), Some(gws)) = (self.gws, &common.gws) {
+            *device.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = **gws;
+        }
     }
 
     /// Returns the coordinates of the workgroup that starts as the `index`-th. Workgroups are numbered with x
@@ -369,7 +410,7 @@ impl Dispatch<'_> {
         let coordinates = |index: u64, [x, y]: [u64; 2]| [index % x, index / x % y, index / x / y];
         let count = u64::from(self.cluster_workgroups());
         let [x, y, _] = self.shape.grid.map(u64::from);
-        if count == 1 {
+        if count == 1 || self.meets() {
             return coordinates(self.order.number(index, self.workgroups()), [x, y]).map(|c| c as u32);
         }
         let [nx, ny, nz] = self.shape.cluster.map(u64::from);
@@ -381,10 +422,10 @@ impl Dispatch<'_> {
 
     /// Returns where a workgroup is in its cluster, if there are clusters of several workgroups.
     pub fn cluster_place(&self, workgroup: [u32; 3]) -> Option<ClusterPlace> {
-        if self.cluster_workgroups() == 1 {
+        let size = self.shape.cluster;
+        if size == [1; 3] {
             return None;
         }
-        let size = self.shape.cluster;
         let position: [u32; 3] = std::array::from_fn(|dim| workgroup[dim] / size[dim]);
         let [x, y, _]: [u32; 3] = std::array::from_fn(|dim| self.shape.grid[dim] / size[dim]);
         let number = position[0] as u64 + x as u64 * (position[1] as u64 + y as u64 * position[2] as u64);

@@ -64,11 +64,9 @@ pub fn park<'a>(
 #[inline(always)]
 pub fn is_ready(wave: &mut Wave, status: &mut Status, shared: &Workgroup) -> bool {
     if let Status::Waiting(barrier) = *status {
-        let completed = shared.barrier(barrier).completed;
-        if wave.passed[barrier] == completed {
+        if !shared.release(barrier, &mut wave.passed) {
             return false;
         }
-        wave.passed[barrier] = completed;
         *status = Status::Running;
     }
     *status == Status::Running

@@ -311,7 +311,11 @@ impl Counter {
             | Control::GetReg
             | Control::SetReg
             | Control::UnknownLayout
-            | Control::GwsUnsupported => return None,
+            | Control::GwsInit
+            | Control::GwsBarrier
+            | Control::GwsSemaP
+            | Control::GwsSemaBr
+            | Control::GwsSemaReleaseAll => return None,
         })
     }
 }

@@ -9,6 +9,7 @@ use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::state::barrier::CLUSTER_INDEX;
+use wavesim_machine::state::gws;
 
 impl RunningGroup<'_> {
     /// Returns the fault for a run that the user stopped, with the position of every wave.
@@ -90,8 +91,23 @@ impl RunningGroup<'_> {
         let mut parts: Vec<String> = places
             .iter()
             .map(|(&(pc, barrier), waves)| {
-                let state = self.shared.barrier(barrier);
                 let verb = if waves.len() == 1 { "waits" } else { "wait" };
+                if let Some((number, semaphore)) = gws::resource_of(barrier) {
+                    let common = self.shared.common().gws.unwrap_or_default();
+                    let resource = common.resource(number as u32);
+                    let state = match semaphore {
+                        true => "a semaphore that nobody releases".to_string(),
+                        false => {
+                            format!("a barrier that {} more must reach", resource.counter.wrapping_add(1))
+                        }
+                    };
+                    let place = self.dispatch.program.place(pc);
+                    return format!(
+                        "{} {verb} at {place} (global wave sync resource {number}: {state})",
+                        format_waves(waves)
+                    );
+                }
+                let state = self.shared.barrier(barrier);
                 let (name, who) = match barrier {
                     0 => ("the workgroup's barrier".to_string(), "waves"),
                     CLUSTER_INDEX => ("the cluster's barrier".to_string(), "workgroups"),

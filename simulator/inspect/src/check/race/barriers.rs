@@ -10,6 +10,7 @@ use std::sync::Arc;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::state::barrier::{CLUSTER_INDEX, WORKGROUP_BARRIER};
+use wavesim_machine::state::gws;
 
 /// The clocks of the waves that have arrived at a barrier.
 pub(super) struct Arrivals {
@@ -35,7 +36,9 @@ impl Shadow {
         if self.enabled
             && let Some(barrier) = self.waves[at].waiting.take()
         {
-            let begun = self.try_begin_phase(step, at, barrier, scoreboard);
+            // What waves of other workgroups do is no phase of this one.
+            let own = gws::resource_of(barrier).is_none();
+            let begun = own && self.try_begin_phase(step, at, barrier, scoreboard);
             if self.split_barriers {
                 self.record_loads(scoreboard);
             }
@@ -48,6 +51,9 @@ impl Shadow {
     fn acquire_barrier(&mut self, step: &Step<'_>, wave_index: usize, barrier: usize) {
         if barrier == CLUSTER_INDEX {
             return self.acquire_cluster(step, wave_index);
+        }
+        if let Some((resource, _)) = gws::resource_of(barrier) {
+            return self.acquire_gws(resource as u32, wave_index);
         }
         let completed = step.group.barrier(barrier).completed;
         let waves = self.waves.len();
@@ -110,6 +116,9 @@ impl Shadow {
                 }
                 _ => None,
             };
+            if bi.meets() {
+                self.meet(*bi, *number as u32 % gws::RESOURCES as u32, done.event.is_some(), at);
+            }
             match barrier {
                 Some(CLUSTER_INDEX) => self.arrive_at_cluster(step, at),
                 Some(barrier) => self.arrive(step, at, barrier),

@@ -4,6 +4,7 @@
 
 use super::super::waits::IssuedAccess;
 use super::Shadow;
+use isa_spec::pcode::ir::Control;
 use std::collections::{BTreeMap, HashMap};
 use wavesim_engine::observe::Step;
 use wavesim_machine::state::barrier::CLUSTER_INDEX;
@@ -20,9 +21,9 @@ struct Releases {
     pending: BTreeMap<u32, Epochs>,
 }
 
-/// The releases of all clusters, by the cluster's position.
+/// The releases of all clusters, by the cluster's position, and those of global wave sync, by the resource.
 #[derive(Default)]
-pub(super) struct ClusterReleases(HashMap<[u32; 3], Releases>);
+pub(super) struct ClusterReleases(HashMap<[u32; 3], Releases>, HashMap<u32, Epochs>);
 
 fn join(into: &mut Epochs, from: &Epochs) {
     for (&wave, &epoch) in from {
@@ -96,6 +97,33 @@ impl Shadow {
         let (first, waves) = (self.first, self.waves.len() as u32);
         let wave = &mut self.waves[wave_index];
         if wave.acquire(&releases.merged, first, waves, wave_index, true) {
+            wave.record_clock();
+        }
+    }
+
+    /// Global wave sync: a wave that arrives at a resource, or releases others, releases its clock there, and one that goes
+    /// on acquires what has been released. Waves that do not wait for each other are ordered too: no false findings.
+    pub(super) fn meet(&mut self, call: Control, resource: u32, waits: bool, wave_index: usize) {
+        if matches!(call, Control::GwsBarrier | Control::GwsSemaBr | Control::GwsSemaReleaseAll) {
+            let wave = &mut self.waves[wave_index];
+            wave.epoch += 1;
+            let mut released = wave.vector.by_wave_number(self.first);
+            released.insert(self.first + wave_index as u32, wave.epoch);
+            wave.epoch += 1;
+            wave.released = wave.epoch;
+            join(self.cluster_releases.1.entry(resource).or_default(), &released);
+        }
+        if !waits && matches!(call, Control::GwsBarrier | Control::GwsSemaP) {
+            self.acquire_gws(resource, wave_index);
+        }
+    }
+
+    /// Acquires the clocks that were released at a resource of global wave sync.
+    pub(super) fn acquire_gws(&mut self, resource: u32, wave_index: usize) {
+        let releases = self.cluster_releases.1.entry(resource).or_default();
+        let (first, waves) = (self.first, self.waves.len() as u32);
+        let wave = &mut self.waves[wave_index];
+        if wave.acquire(releases, first, waves, wave_index, true) {
             wave.record_clock();
         }
     }
