@@ -11,7 +11,7 @@ use isa_spec::tables::Role;
 use std::sync::LazyLock;
 use wavesim_engine::observe::Step;
 use wavesim_isa::arch::Arch;
-use wavesim_machine::exec::effects::{Effects, File};
+use wavesim_machine::exec::effects::{Effects, File, Texture};
 use wavesim_machine::exec::image::{self, LayoutError};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::record::{self, Layout};
@@ -238,6 +238,14 @@ static IMAGE: &[Rule] = &[
     rule("dst_sel_w", |d| selects_nothing(d.get("dst_sel_w"))),
 ];
 
+static SAMPLER: &[Rule] = &[rule("border_color_type", |d| {
+    let borders = ["clamp_x", "clamp_y", "clamp_z"].iter().any(|field| matches!(d.get(field), 4..=7));
+    let table = d.get("border_color_type") == 3;
+    (borders && table).then(|| {
+        "borders have a color of the driver's table, whose address is not in the descriptor; here they read as 0".to_string()
+    })
+})];
+
 static HIERARCHY: &[Rule] = &[rule("type", |d| (d.get("type") != 8).then(|| "it must be 8".to_string()))];
 
 static BUFFER: &[Rule] = &[rule("type", |d| must_be_zero(d.is("type")))];
@@ -268,6 +276,17 @@ pub(super) fn check(step: &Step<'_>, effects: &Effects, descriptors: &Descriptor
         cluster: step.group.cluster(),
         arch: step.program.arch,
     };
+    if effects.texture == Some(Texture::Sample)
+        && let Some(record) = record::layout(step.program.arch, "Sampler")
+    {
+        let inst = &step.program.insts[step.index];
+        let table = step.program.arch.table();
+        let first = inst.field(table, "SAMP").or(inst.field(table, "SSAMP")).unwrap_or(0) as usize;
+        let word = |k: usize| step.wave.sgprs.get(first + k).copied().unwrap_or(0);
+        let values = vec![(record, std::array::from_fn(|k| if k < 4 { word(k) } else { 0 }))];
+        let sampler = Fields { values, loads: true, cluster: None, arch: step.program.arch };
+        apply(SAMPLER, "sampler", &sampler, step, report);
+    }
     let tensor = descriptors.len() > 1;
     // A count of 0 disables the instruction.
     if tensor && !fields.is("count") {
@@ -280,8 +299,13 @@ pub(super) fn check(step: &Step<'_>, effects: &Effects, descriptors: &Descriptor
         Some((_, record)) if record.name == "BvhDescriptor" => (HIERARCHY, "descriptor of a hierarchy"),
         _ => (BUFFER, "buffer descriptor"),
     };
+    apply(rules, name, &fields, step, report);
+}
+
+/// Reports what breaks rules for the fields of a descriptor.
+fn apply(rules: &[Rule], name: &str, fields: &Fields<'_>, step: &Step<'_>, report: &mut Report) {
     for rule in rules {
-        let Some(wrong) = (rule.wrong)(&fields) else { continue };
+        let Some(wrong) = (rule.wrong)(fields) else { continue };
         if !report.is_new(Check::Hazard, rule.field, step.pc, None) {
             continue;
         }
@@ -303,6 +327,7 @@ mod tests {
             (Arch::Cdna5, MULTICAST, &["Multicast"][..]),
             (Arch::Rdna3, IMAGE, &["ImageDescriptor"][..]),
             (Arch::Rdna4, HIERARCHY, &["BvhDescriptor"][..]),
+            (Arch::Rdna3, SAMPLER, &["Sampler"][..]),
         ] {
             let records: Vec<&Layout> = names.iter().filter_map(|name| record::layout(arch, name)).collect();
             assert_eq!(records.len(), names.len());
