@@ -8,23 +8,40 @@ use crate::solver::{Answer, Solver};
 use fields::Fields;
 use isa_export::smt::{Op, Sort, Term, Terms};
 use isa_export::smtlib::{self, Field};
+use isa_spec::arith::buffer_format;
 use isa_spec::pcode::ir::{Role, Semantics};
 use std::collections::{BTreeMap, BTreeSet};
 use trial::Tried;
 use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::image::{self, Image};
 
 /// The body of an instruction of an architecture.
 #[derive(Debug, Clone)]
 pub struct Body {
     sem: &'static Semantics,
     fields: Fields,
+    /// Descriptors of tiled images, if the body reads them.
+    images: Vec<[u32; 8]>,
+}
+
+/// Modes of tiled images, of those that the architecture has: with blocks of 4, 64 and 256 KB.
+const MODES: [u32; 6] = [22, 27, 31, 2, 3, 4];
+
+/// Descriptors of tiled images of 32-bit texels.
+fn tiled_images(arch: Arch) -> Vec<[u32; 8]> {
+    let is_word =
+        |number: &u32| buffer_format::by_number(*number).is_some_and(|format| format.name == "32_UINT");
+    let Some(format) = (0..64).find(is_word) else { return Vec::new() };
+    let image = |sw_mode| Image { sw_mode, ..Image::two_dimensional(format, 128, 128) };
+    MODES.into_iter().filter_map(|mode| image::descriptor(&image(mode), arch, 0).ok()).collect()
 }
 
 impl Body {
     /// The body of the instruction at an index of the architecture's table.
     pub fn new(arch: Arch, instruction: usize, sem: &'static Semantics) -> Body {
         let fields = sem.uses.fields.iter().map(|name| (*name, fields::of(arch, instruction, name)));
-        Body { sem, fields: fields.collect() }
+        let images = if sem.uses.fields.contains("DIM") { tiled_images(arch) } else { Vec::new() };
+        Body { sem, fields: fields.collect(), images }
     }
 
     /// Returns whether this is the same pseudocode, with the same facts of instruction and architecture.
@@ -79,7 +96,7 @@ pub fn compare_bodies(a: &Body, b: &Body, solver: &Solver) -> Result<Bodies, Pro
     }
     let tried =
         [(a, &of[0]), (b, &of[1])].map(|(body, fields)| Tried { sem: body.sem, widths: &widths, fields });
-    if let Some(found) = trial::search(tried) {
+    if let Some(found) = trial::search(tried, &a.images) {
         return Ok(differ(found));
     }
     let mut terms = Terms::default();

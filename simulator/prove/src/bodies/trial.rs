@@ -28,7 +28,12 @@ pub(super) struct Numbers {
     pub given: BTreeMap<String, u128>,
     /// What is not given is 0, but for memory.
     pub others_zero: bool,
+    /// The scalar registers with the descriptor have that of this image, and coordinates are near its origin.
+    pub image: Option<[u32; 8]>,
 }
+
+/// The number of the first register with the descriptor of an image.
+const DESCRIPTOR: u64 = 16;
 
 /// A body that is tried.
 #[derive(Clone, Copy)]
@@ -47,19 +52,24 @@ pub(super) struct Difference {
     pub values: [String; 2],
 }
 
-/// Looks for numbers for which the bodies differ.
-pub(super) fn search(bodies: [Tried<'_>; 2]) -> Option<Difference> {
+/// Looks for numbers for which the bodies differ. Random numbers are descriptors of no image, so that some tests have those
+/// of the given ones.
+pub(super) fn search(bodies: [Tried<'_>; 2], images: &[[u32; 8]]) -> Option<Difference> {
     let start = Instant::now();
-    (0..TESTS).take_while(|test| *test < 4 || start.elapsed() < TIME).find_map(|test| {
-        let numbers = Numbers { test, given: BTreeMap::new(), others_zero: false };
-        differ(bodies, &numbers).map(|_| smallest(bodies, numbers))
-    })
+    let random = (0..TESTS).map(|test| (test, None));
+    let described = (0..16).flat_map(|test| images.iter().map(move |image| (test, Some(*image))));
+    described.chain(random).take_while(|(test, _)| *test < 4 || start.elapsed() < TIME).find_map(
+        |(test, image)| {
+            let numbers = Numbers { test, given: BTreeMap::new(), others_zero: false, image };
+            differ(bodies, &numbers).map(|_| smallest(bodies, numbers))
+        },
+    )
 }
 
 /// Looks for a difference with these values, and 0 for others; contents of memory are tried.
 pub(super) fn reproduce(bodies: [Tried<'_>; 2], given: &BTreeMap<String, u128>) -> Option<Difference> {
     (0..4).find_map(|test| {
-        let numbers = Numbers { test, given: given.clone(), others_zero: true };
+        let numbers = Numbers { test, given: given.clone(), others_zero: true, image: None };
         differ(bodies, &numbers).map(|_| smallest(bodies, numbers))
     })
 }
@@ -180,6 +190,11 @@ impl Run<'_> {
         let test = self.numbers.test;
         let value = operand(test, hash) | operand(test, !hash) << 64;
         let is_memory = name.ends_with(']');
+        if let Some(words) = &self.numbers.image
+            && let Some(part) = self.part_of_image(name, value as u32, words)
+        {
+            return part as u128;
+        }
         match name {
             "wave_size" => 32 << (value & 1),
             "lane" => value & 31,
@@ -189,6 +204,21 @@ impl Run<'_> {
             "exec" if self.number("wave_size", 32) == 32 => value & mask(32),
             _ => value & mask(width),
         }
+    }
+
+    /// What a test with the descriptor of an image has in the registers that concern it.
+    fn part_of_image(&self, name: &str, random: u32, words: &[u32; 8]) -> Option<u32> {
+        if name == format!("{}.index", role_name(Role::SAddr)) {
+            return Some(DESCRIPTOR as u32);
+        }
+        if name.starts_with("vgprs[") {
+            // Samples have floats, of which the fraction counts where an image is repeated.
+            let near = random & 63;
+            let sampled = self.body.fields.contains_key("SAMP");
+            return Some(if sampled { (near as f32 + 0.3).to_bits() } else { near });
+        }
+        let first = |k: u64| place("sgprs", (DESCRIPTOR + k) << 2).0;
+        (0..8).find(|k| name == first(*k)).map(|k| words[k as usize])
     }
 
     fn input(&mut self, name: &str, width: u32) -> u128 {
