@@ -1,10 +1,12 @@
 //! Properties of image instructions: loads, samples, gathers and queries agree with each other and with the
 //! descriptor.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use wavesim::arch::Arch;
 use wavesim::array::Array;
 use wavesim::exec::image::{Dimension, Image, Place};
+use wavesim_tests::random::Rng;
 use wavesim_tests::{Setup, run, words};
 
 /// Architectures with images.
@@ -353,6 +355,37 @@ fn loads_of_tiled_images_are_those_of_linear_ones() {
             }
         }
     }
+}
+
+/// What builds tiled images ([`Image::layout`]) and what loads from them (`pseudocode/image/tiled.pcode`) are two texts: they
+/// agree for surfaces of any size, number of levels and layers, format and mode.
+#[test]
+fn builder_and_pseudocode_agree_on_random_surfaces() {
+    let mut rng = Rng(49);
+    let mut modes = BTreeSet::new();
+    for round in 0..240 {
+        let arch = ARCHS[round % 3];
+        let format = rng.pick(&SIZES);
+        let mut size = |most| 1 + rng.below(most) as u32;
+        let (kind, image_type) = match round / 3 % 3 {
+            0 => (image(Dimension::D2, format, [size(400), size(400), 1], 1, 1, 1), "image2d"),
+            1 => {
+                (image(Dimension::D2Array, format, [size(150), size(150), 1], size(9), 1, 1), "image2darray")
+            }
+            _ => (image(Dimension::D3, format, [size(70), size(70), size(40)], 1, 1, 1), "image3d"),
+        };
+        // Levels of arrays are not loaded by this kernel.
+        let most = kind.size.iter().max().map_or(1, |most| most.ilog2() + 1);
+        let levels =
+            if kind.dimension == Dimension::D2Array { 1 } else { 1 + rng.below(u64::from(most)) as u32 };
+        let kind = Image { levels, ..kind };
+        let tiled: Vec<Image> = tiled(arch, &kind).collect();
+        let Some(image) = tiled.get(rng.below(tiled.len() as u64) as usize) else { continue };
+        modes.insert((arch.name(), image.sw_mode));
+        let [expected, found] = [&kind, image].map(|image| loads(arch, image, image_type, format));
+        assert_eq!(found, expected, "{arch:?} {image:?}");
+    }
+    assert!(modes.len() > 25, "{modes:?}");
 }
 
 /// The value of each sample is its index.
