@@ -37,14 +37,25 @@ for name in "$@"; do
     fi
 done
 
+# Prints the objects that the tests of a folder share: those of its files without tests.
+shared() {
+    local file object
+    while read -r file; do
+        object=$out/${1//\//-}-$(basename "$file" .cc).shared.o
+        [ -e "$object" ] || "$clang" "${hip[@]}" "${flags[@]}" -c "$file" -o "$object" 2>/dev/null || continue
+        echo "$object"
+    done < <(grep -L TEST_CASE "$checkout/unit/$1"/*.cc)
+}
+
 printf '%-60s %7s %7s %7s  %s\n' file passed failed seconds remark
 for file in "${files[@]}"; do
     name=${file//\//-}
     program=$out/${name%.cc}
     log=$program.log
     if [ ! -e "$program" ]; then
+        mapfile -t objects < <(shared "$(dirname "$file")")
         if ! "$clang" "${hip[@]}" "${flags[@]}" -c "$checkout/unit/$file" -o "$program.o" >"$log" 2>&1 ||
-            ! "$clang" "$program.o" "$out/main.o" "$out/hip_test_context.o" "$out/hip_test_features.o" \
+            ! "$clang" "$program.o" "$out/main.o" "$out/hip_test_context.o" "$out/hip_test_features.o" "${objects[@]}" \
                 -L "$HIP_LIBRARY" -lamdhip64 -lpthread -lrt -ldl -o "$program" >>"$log" 2>&1; then
             printf '%-60s %7s %7s %7s  %s\n' "$file" 0 0 - "not compiled: $(grep -m1 -o 'error: .*' "$log" | cut -c1-60)"
             continue

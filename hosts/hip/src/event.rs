@@ -10,14 +10,19 @@ use std::sync::{Arc, Mutex};
 use wavesim_runtime::ipc::{IpcHandle, SharedCounters};
 use wavesim_runtime::queue::Ticket;
 
-/// `hipEventInterprocess`.
+/// Flags: `hipEventDisableTiming`, `hipEventInterprocess`, and all that there are; the others concern how the host waits
+/// and caches.
+const DISABLE_TIMING: c_uint = 2;
 const INTERPROCESS: c_uint = 4;
+const FLAGS: c_uint = 7 | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
 
 /// An event, which refers to the work that it was recorded after.
 pub struct Event {
     /// Ordinal of the device.
     device: usize,
     state: Mutex<Option<Recorded>>,
+    /// Whether the event has a time.
+    timed: bool,
     /// For events of several processes.
     shared: Option<Arc<SharedCounters>>,
     /// The handle of the counters, unless another process has created them.
@@ -64,16 +69,17 @@ impl Streams {
         found.ok_or(Status::INVALID_HANDLE.into())
     }
 
-    fn add_event(&self, shared: Option<SharedCounters>, ipc: Option<IpcHandle>) -> Handle {
+    fn add_event(&self, timed: bool, shared: Option<SharedCounters>, ipc: Option<IpcHandle>) -> Handle {
         let (state, shared) = (Mutex::default(), shared.map(Arc::new));
-        let (handle, event) = (new_handle(), Event { device: self.device, state, shared, handle: ipc });
+        let (handle, event) =
+            (new_handle(), Event { device: self.device, state, timed, shared, handle: ipc });
         lock(&self.events).insert(handle, Arc::new(event));
         handle
     }
 
     /// Adds an event that another process has created.
     pub fn import_event(&self, handle: &IpcHandle) -> Outcome<Handle> {
-        Ok(self.add_event(Some(SharedCounters::open(handle)?), None))
+        Ok(self.add_event(false, Some(SharedCounters::open(handle)?), None))
     }
 
     /// Records an event after the work that has been submitted to the stream so far.
@@ -134,9 +140,12 @@ pub unsafe extern "C" fn hipEventCreate(event: Out<Handle>) -> c_int {
 /// `hipEventCreateWithFlags`.
 pub unsafe extern "C" fn hipEventCreateWithFlags(event: Out<Handle>, flags: c_uint) -> c_int {
     call("hipEventCreate", || {
+        if flags & !FLAGS != 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
         let shared = (flags & INTERPROCESS != 0).then(SharedCounters::new).transpose()?;
         let (counters, handle) = shared.unzip();
-        event.put(gpu()?.streams.add_event(counters, handle))
+        event.put(gpu()?.streams.add_event(flags & DISABLE_TIMING == 0, counters, handle))
     })
 }
 
@@ -214,7 +223,11 @@ pub unsafe extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Hand
     call("hipEventElapsedTime", || {
         let streams = &gpu()?.streams;
         let ended = |handle: Handle| -> Outcome<std::time::Instant> {
-            let ticket = streams.event(handle)?.ticket()?.ok_or(Status::INVALID_HANDLE)?;
+            let event = streams.event(handle)?;
+            if !event.timed {
+                return Err(Status::INVALID_HANDLE.because("an event of hipEventDisableTiming has no time"));
+            }
+            let ticket = event.ticket()?.ok_or(Status::INVALID_HANDLE)?;
             Ok(ticket.ended().ok_or(Status::NOT_READY)?)
         };
         let (start, stop) = (ended(start)?, ended(stop)?);

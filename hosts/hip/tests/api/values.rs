@@ -1,14 +1,17 @@
 //! Values in memory that streams write and wait for, attributes of pointers, changes of graphs.
 
 use super::{Handle, INVALID_VALUE, SUCCESS, created};
+use super::{hipDeviceSynchronize, hipEventElapsedTime, hipEventRecord};
 use super::{
     hipFree, hipGraphAddEmptyNode, hipGraphCreate, hipGraphInstantiate, hipGraphLaunch, hipMalloc,
-    hipStreamCreate, hipStreamDestroy, hipStreamSynchronize,
+    hipStreamDestroy, hipStreamSynchronize,
 };
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 
 unsafe extern "C" {
+    safe fn hipEventCreateWithFlags(event: &mut Handle, flags: c_uint) -> c_int;
+    safe fn hipStreamCreateWithFlags(stream: &mut Handle, flags: c_uint) -> c_int;
     fn hipDrvPointerGetAttributes(
         count: c_uint,
         attributes: *const c_int,
@@ -47,13 +50,30 @@ struct Fill {
     width: usize,
 }
 
+/// An event without a time, and flags that do not exist.
+#[test]
+fn events_have_flags() {
+    const INVALID_HANDLE: c_int = 400;
+    let timed = created(|out| hipEventCreateWithFlags(out, 1));
+    let untimed = created(|out| hipEventCreateWithFlags(out, 2));
+    assert_eq!(hipEventCreateWithFlags(&mut null_mut(), 0x100), INVALID_VALUE);
+    let mut milliseconds = 0.0;
+    for event in [timed, untimed] {
+        assert_eq!(hipEventRecord(event, null_mut()), SUCCESS);
+    }
+    assert_eq!(hipDeviceSynchronize(), SUCCESS);
+    assert_eq!(hipEventElapsedTime(&mut milliseconds, timed, timed), SUCCESS);
+    assert_eq!(hipEventElapsedTime(&mut milliseconds, timed, untimed), INVALID_HANDLE);
+}
+
 /// A stream waits until another one has written a value.
 #[test]
 fn streams_wait_for_values() {
     // SAFETY: all addresses are of the allocation, but those that are refused.
     unsafe {
         let memory = created(|out| hipMalloc(out, 64));
-        let (first, second) = (created(|out| hipStreamCreate(out)), created(|out| hipStreamCreate(out)));
+        // They do not wait for the default stream, in which other tests work.
+        let [first, second] = [(); 2].map(|()| created(|out| hipStreamCreateWithFlags(out, 1)));
         // The low byte of the first value decides; the write after the wait comes after it.
         assert_eq!(hipStreamWaitValue32(first, memory, 7, 0, 0xff), SUCCESS);
         assert_eq!(hipStreamWriteValue64(first, memory.wrapping_byte_add(8), 1 << 40, 0), SUCCESS);
