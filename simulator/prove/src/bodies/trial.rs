@@ -56,14 +56,14 @@ pub(super) struct Difference {
 /// of the given ones.
 pub(super) fn search(bodies: [Tried<'_>; 2], images: &[[u32; 8]]) -> Option<Difference> {
     let start = Instant::now();
-    let random = (0..TESTS).map(|test| (test, None));
-    let described = (0..16).flat_map(|test| images.iter().map(move |image| (test, Some(*image))));
-    described.chain(random).take_while(|(test, _)| *test < 4 || start.elapsed() < TIME).find_map(
-        |(test, image)| {
-            let numbers = Numbers { test, given: BTreeMap::new(), others_zero: false, image };
-            differ(bodies, &numbers).map(|_| smallest(bodies, numbers))
-        },
-    )
+    let tests = (0..TESTS).flat_map(|test| {
+        let described = images.iter().filter(move |_| test < 16).map(Some);
+        described.chain([None]).map(move |image| (test, image.copied()))
+    });
+    tests.take_while(|(test, _)| *test < 4 || start.elapsed() < TIME).find_map(|(test, image)| {
+        let numbers = Numbers { test, given: BTreeMap::new(), others_zero: false, image };
+        differ(bodies, &numbers).map(|_| smallest(bodies, numbers))
+    })
 }
 
 /// Looks for a difference with these values, and 0 for others; contents of memory are tried.
