@@ -53,6 +53,7 @@ const ONE: Launch = Launch {
     checks: None,
     max_instructions: None,
     threads: None,
+    profile: None,
 };
 
 /// The runs of `WAVESIM_EXPLORE` are on copies of memory.
