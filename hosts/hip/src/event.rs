@@ -222,15 +222,17 @@ pub unsafe extern "C" fn hipEventQuery(event: Handle) -> c_int {
 pub unsafe extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, stop: Handle) -> c_int {
     call("hipEventElapsedTime", || {
         let streams = &gpu()?.streams;
-        let ended = |handle: Handle| -> Outcome<std::time::Instant> {
+        let ticket = |handle: Handle| -> Outcome<Ticket> {
             let event = streams.event(handle)?;
             if !event.timed {
                 return Err(Status::INVALID_HANDLE.because("an event of hipEventDisableTiming has no time"));
             }
-            let ticket = event.ticket()?.ok_or(Status::INVALID_HANDLE)?;
-            Ok(ticket.ended().ok_or(Status::NOT_READY)?)
+            Ok(event.ticket()?.ok_or(Status::INVALID_HANDLE)?)
         };
-        let (start, stop) = (ended(start)?, ended(stop)?);
+        // Wrong events are reported before the work of others has ended.
+        let (start, stop) = (ticket(start)?, ticket(stop)?);
+        let start = start.ended().ok_or(Status::NOT_READY)?;
+        let stop = stop.ended().ok_or(Status::NOT_READY)?;
         let forward = stop.saturating_duration_since(start).as_secs_f64();
         let backward = start.saturating_duration_since(stop).as_secs_f64();
         milliseconds.put(((forward - backward) * 1e3) as f32)
