@@ -89,7 +89,7 @@ impl Assembler<'_> {
         // The sum replaces the addend, which a repair needs, too.
         let made = if target == x || target == y { PAIR_D } else { target };
         let z = self.vec(c, made);
-        let addend = if z == target && self.in_register(c) == Some(z) {
+        let addend = if z == made && self.in_register(c) == Some(z) {
             self.move_pair(PAIR_D, z);
             Operand::Pair(PAIR_D)
         } else if z == made {
