@@ -226,21 +226,27 @@ fn fused_sums() {
     }
     let mut rng = Rng(5);
     for round in 0..200 {
-        let inputs: [Vector; 3] = std::array::from_fn(|_| operand(&mut rng));
+        let mut inputs: [Vector; 3] = std::array::from_fn(|_| operand(&mut rng));
+        // The result replaces this operand, counted from 1, or none. The last kind: a factor that is the addend, too.
+        let replaced = round / 4 % 5;
+        let both = replaced == 4;
+        if both {
+            inputs[2] = inputs[1];
+        }
         for control in [None, Some(CONTROLS[0]), Some(CONTROLS[1])] {
             let zeros = control == Some(CONTROLS[1]);
             for wide in [false, true] {
-                let made = result(inputs, round % 4, control, |f, [a, b, c]| match round / 4 % 4 {
+                let made = result(inputs, round % 4, control, |f, [a, b, c]| match replaced {
                     0 => f.fma(wide, a, b, c),
-                    // The result replaces an operand.
                     n => {
                         let copies = [a, b, c].map(|v| {
                             let d = f.fresh(wavesim_x64::inst::Class::Vec);
                             f.push(Inst::Move { d, a: v });
                             d
                         });
-                        let d = copies[n - 1];
-                        f.push(Inst::Fma { wide, d, a: copies[0], b: copies[1], c: copies[2] });
+                        let d = if both { copies[1] } else { copies[n - 1] };
+                        let c = if both { d } else { copies[2] };
+                        f.push(Inst::Fma { wide, d, a: copies[0], b: copies[1], c });
                         d
                     }
                 });
