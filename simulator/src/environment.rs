@@ -52,7 +52,7 @@ pub const VARIABLES: [(&str, &str); 24] = [
     ),
     (
         "WAVESIM_ENGINE",
-        "auto (default): the interpreter and, for long-running kernels on x86-64 hosts with AVX2, machine code that is compiled in the background; jit: machine code from the start; interpreter. Checked and traced launches always use the interpreter",
+        "auto (default): the interpreter and, for long-running kernels on x86-64 hosts with AVX2 and on aarch64, machine code that is compiled in the background; jit: machine code from the start; interpreter. Checked and traced launches always use the interpreter",
     ),
     ("WAVESIM_MAX_INSTRUCTIONS", "number of wave-instructions after which a launch faults (default 10^12)"),
     (
