@@ -47,6 +47,22 @@ pub(super) fn stages(op: &Operation) -> Option<Vec<(&'static str, Handlers)>> {
         passes::simd::run(lanes);
         stages.push(("simd of the general handler", handlers.clone()));
     }
+    // What these do not change has the stages, and the digest, that it had without them.
+    let before = handlers.general.clone();
+    match &mut handlers.general {
+        Body::Lanes(lanes) => passes::hoist::lanes(lanes, &mut handlers.locals),
+        Body::Once(once) => passes::hoist::once(once, &mut handlers.locals),
+    }
+    if handlers.general != before {
+        stages.push(("hoist", handlers.clone()));
+    }
+    let before = handlers.general.clone();
+    if let Body::Lanes(lanes) = &mut handlers.general {
+        passes::distribute::run(lanes, &mut handlers.locals);
+    }
+    if handlers.general != before {
+        stages.push(("distribute", handlers.clone()));
+    }
     let all = isa_lower::lower(op);
     (all.general == handlers.general && all.fast == handlers.fast).then_some(stages)
 }
