@@ -113,6 +113,7 @@ pub unsafe extern "C" fn hipMemRangeGetAttributes(
         let (data, sizes, attributes) =
             unsafe { (data.list(count)?, sizes.list(count)?, attributes.list(count)?) };
         let rows = data.into_iter().zip(sizes).zip(attributes);
-        rows.map(|((data, size), attribute)| put_range_attribute(data, size, attribute, address)).collect()
+        rows.into_iter()
+            .try_for_each(|((data, size), attribute)| put_range_attribute(data, size, attribute, address))
     })
 }

@@ -276,7 +276,7 @@ impl Steps<'_> {
     }
 
     /// Emits a loop that only converts a component of an element, in a format that is the same for all lanes.
-    fn from_format(&self, lanes: &LaneLoop) -> Option<TokenStream> {
+    fn conversion_of_format(&self, lanes: &LaneLoop) -> Option<TokenStream> {
         let [
             Stmt::Set(
                 Var::Local(id),
@@ -313,7 +313,7 @@ impl Steps<'_> {
 
     fn lane_loop(&self, lanes: &LaneLoop) -> TokenStream {
         let whole = self.indexed_vgpr_write(lanes).or_else(|| self.indexed_vgpr_read(lanes));
-        if let Some(whole) = whole.or_else(|| self.from_format(lanes)) {
+        if let Some(whole) = whole.or_else(|| self.conversion_of_format(lanes)) {
             return whole;
         }
         let guard = lanes.active_only.then(|| quote! { if exec >> l & 1 == 0 { continue; } });

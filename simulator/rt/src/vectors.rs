@@ -364,46 +364,6 @@ pub unsafe fn cvt_f32_f16_lanes<M: Mode, const N: usize>(m: &M, x: [u32; N]) -> 
     out
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::float::{Flush, Keep};
-    use super::*;
-    use wavesim_state::host::Avx2;
-
-    /// Vector conversions give the same bits as single ones: for every f16, and for the f32 around each of
-    /// them and its ties.
-    #[test]
-    fn conversions_of_vectors_are_those_of_elements() {
-        if Avx2::detect().is_none() {
-            eprintln!("skipped: the host has no AVX2");
-            return;
-        }
-        for first in (0..0x1_0000).step_by(8) {
-            // Bits above the element must be ignored.
-            let halves: [u32; 8] = std::array::from_fn(|k| (first + k as u32) | 0xabcd_0000);
-            // SAFETY: the host has F16C, as detected above.
-            let [keep, flush] =
-                unsafe { [cvt_f16_f32_lanes(&Keep, halves), cvt_f16_f32_lanes(&Flush, halves)] };
-            assert_eq!(keep, halves.map(|h| cvt_f16_f32(&Keep, h)));
-            assert_eq!(flush, halves.map(|h| cvt_f16_f32(&Flush, h)));
-            for step in [0u32, 1, 0x0fff, 0x1000, 0x1001, u32::MAX] {
-                let x = keep.map(|x| x.wrapping_add(step));
-                // SAFETY: as above.
-                let [keep, flush] = unsafe { [cvt_f32_f16_lanes(&Keep, x), cvt_f32_f16_lanes(&Flush, x)] };
-                assert_eq!(keep, x.map(|x| cvt_f32_f16(&Keep, x)), "{x:08x?}");
-                assert_eq!(flush, x.map(|x| cvt_f32_f16(&Flush, x)), "{x:08x?}");
-            }
-        }
-        for exponent in 0..512u32 {
-            let x: [u32; 8] =
-                std::array::from_fn(|k| exponent << 23 | (k as u32).wrapping_mul(0x0012_4925) & 0x7f_ffff);
-            // SAFETY: as above.
-            let found = unsafe { cvt_f32_f16_lanes(&Keep, x) };
-            assert_eq!(found, x.map(|x| cvt_f32_f16(&Keep, x)), "{x:08x?}");
-        }
-    }
-}
-
 /// Returns a VGPR by a computed number in the 32 lanes from `lane_base` on; v0 beyond those of the wave.
 #[inline(always)]
 pub fn indexed_vgpr_lanes(cx: &Cx<'_>, lane_base: u32, reg: u32) -> [u32; 32] {
@@ -458,5 +418,45 @@ fn field_lanes(offset: u32, mask: u32, from: &[u128; 32], to: &mut [u32; 32]) {
         1 => words::<1>(shift, mask, from, to),
         2 => words::<2>(shift, mask, from, to),
         _ => words::<3>(shift, mask, from, to),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::float::{Flush, Keep};
+    use super::*;
+    use wavesim_state::host::Avx2;
+
+    /// Vector conversions give the same bits as single ones: for every f16, and for the f32 around each of
+    /// them and its ties.
+    #[test]
+    fn conversions_of_vectors_are_those_of_elements() {
+        if Avx2::detect().is_none() {
+            eprintln!("skipped: the host has no AVX2");
+            return;
+        }
+        for first in (0..0x1_0000).step_by(8) {
+            // Bits above the element must be ignored.
+            let halves: [u32; 8] = std::array::from_fn(|k| (first + k as u32) | 0xabcd_0000);
+            // SAFETY: the host has F16C, as detected above.
+            let [keep, flush] =
+                unsafe { [cvt_f16_f32_lanes(&Keep, halves), cvt_f16_f32_lanes(&Flush, halves)] };
+            assert_eq!(keep, halves.map(|h| cvt_f16_f32(&Keep, h)));
+            assert_eq!(flush, halves.map(|h| cvt_f16_f32(&Flush, h)));
+            for step in [0u32, 1, 0x0fff, 0x1000, 0x1001, u32::MAX] {
+                let x = keep.map(|x| x.wrapping_add(step));
+                // SAFETY: as above.
+                let [keep, flush] = unsafe { [cvt_f32_f16_lanes(&Keep, x), cvt_f32_f16_lanes(&Flush, x)] };
+                assert_eq!(keep, x.map(|x| cvt_f32_f16(&Keep, x)), "{x:08x?}");
+                assert_eq!(flush, x.map(|x| cvt_f32_f16(&Flush, x)), "{x:08x?}");
+            }
+        }
+        for exponent in 0..512u32 {
+            let x: [u32; 8] =
+                std::array::from_fn(|k| exponent << 23 | (k as u32).wrapping_mul(0x0012_4925) & 0x7f_ffff);
+            // SAFETY: as above.
+            let found = unsafe { cvt_f32_f16_lanes(&Keep, x) };
+            assert_eq!(found, x.map(|x| cvt_f32_f16(&Keep, x)), "{x:08x?}");
+        }
     }
 }

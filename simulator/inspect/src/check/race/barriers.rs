@@ -117,7 +117,7 @@ impl Shadow {
                 _ => None,
             };
             if bi.meets() {
-                self.meet(*bi, *number as u32 % gws::RESOURCES as u32, done.event.is_some(), at);
+                self.meet(*bi, *number % gws::RESOURCES as u32, done.event.is_some(), at);
             }
             match barrier {
                 Some(CLUSTER_INDEX) => self.arrive_at_cluster(step, at),
