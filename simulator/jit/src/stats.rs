@@ -29,28 +29,21 @@ pub struct CompiledPaths {
     pub versioned_loops: u32,
     /// Lookups of classified offsets that are cached across blocks.
     pub cached_offsets: u32,
-    /// Loops over packets that skip those without an active lane.
-    pub skipping_loops: u32,
 }
 
 impl CompiledPaths {
     /// Adds the paths of another unit.
     pub fn add(&mut self, other: CompiledPaths) {
-        let CompiledPaths { fast_runs, versioned_loops, cached_offsets, skipping_loops } = other;
+        let CompiledPaths { fast_runs, versioned_loops, cached_offsets } = other;
         self.fast_runs += fast_runs;
         self.versioned_loops += versioned_loops;
         self.cached_offsets += cached_offsets;
-        self.skipping_loops += skipping_loops;
     }
 }
 
 impl std::fmt::Display for CompiledPaths {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let CompiledPaths { fast_runs, versioned_loops, cached_offsets, skipping_loops } = self;
-        write!(
-            f,
-            "{fast_runs} fast, {versioned_loops} versioned, {cached_offsets} lookups of cached offsets"
-        )?;
-        write!(f, ", {skipping_loops} that skip inactive packets")
+        let CompiledPaths { fast_runs, versioned_loops, cached_offsets } = self;
+        write!(f, "{fast_runs} fast, {versioned_loops} versioned, {cached_offsets} lookups of cached offsets")
     }
 }

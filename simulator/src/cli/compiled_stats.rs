@@ -31,17 +31,12 @@ pub fn count(code: &Code, dispatch: &Dispatch<'_>, executions: &[u64]) -> Compil
         let percent = 100.0 * *count as f64 / total as f64;
         let _ = writeln!(table, "  {how:<28} {count:>14}   {percent:5.1} %");
     }
-    let CompiledPaths { fast_runs, versioned_loops, cached_offsets, skipping_loops } = paths;
+    let CompiledPaths { fast_runs, versioned_loops, cached_offsets } = paths;
     let json = json!({
         "units": units,
         "failed": failed,
         "operations": operations,
-        "paths": {
-            "fast_runs": fast_runs,
-            "versioned_loops": versioned_loops,
-            "cached_offsets": cached_offsets,
-            "skipping_loops": skipping_loops,
-        },
+        "paths": {"fast_runs": fast_runs, "versioned_loops": versioned_loops, "cached_offsets": cached_offsets},
         "executed": executed,
     });
     CompiledStatistics { table, json }

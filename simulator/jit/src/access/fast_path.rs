@@ -10,7 +10,7 @@ use crate::state::access::{Access, LaneOffsets, Path, ResolvedAccess, ResolvedAc
 use crate::state::emitter::Emitter;
 use crate::state::loops::{FastRun, OffsetStep};
 use crate::state::packet::Packet;
-use crate::state::run::{MemoryOp, Run, RunOp, are_short};
+use crate::state::run::{MemoryOp, Run, RunOp};
 use std::collections::{BTreeMap, HashMap};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Src, V, Width};
 
@@ -31,26 +31,20 @@ impl Emitter<'_> {
         resolved: &ResolvedAccesses,
         masks: &[usize],
     ) -> R<PathResults> {
-        if run.accesses.is_empty() && !are_short(&run.ops) {
-            let results = self.packets(&run.ops, exec, Some(full), resolved, masks)?;
+        if run.accesses.is_empty() {
+            let results = self.packets(&run.ops, [exec, full], resolved, masks)?;
             self.set_flags(Some(full), &results.denormal_free);
             let masks = results.mask_bits.into_iter().zip(results.preserves).collect();
             return Ok(PathResults { masks, fast_run: None });
         }
         let [slow_path, done]: [Label; 2] = [(); 2].map(|()| self.b.f.label());
         let mask_bits: Vec<V> = masks.iter().map(|_| self.b.f.fresh(Class::Int)).collect();
-        // Without accesses, the paths differ in whether all lanes are active.
-        let accesses = !run.accesses.is_empty();
-        if accesses {
-            self.paths.fast_runs += 1;
-            self.branch_unless_fast(resolved, slow_path);
-        } else {
-            self.branch_if_zero(full, slow_path);
-        }
+        self.paths.fast_runs += 1;
+        self.branch_unless_fast(resolved, slow_path);
         let fast = resolved.on(Path::Fast);
-        let results = self.packets(&run.ops, exec, Some(full), &fast, masks)?;
+        let results = self.packets(&run.ops, [exec, full], &fast, masks)?;
         self.set_flags(None, &results.denormal_free);
-        let taken = (accesses && self.loops.block.is_some()).then(|| self.b.f.fresh(Class::Int));
+        let taken = self.loops.block.is_some().then(|| self.b.f.fresh(Class::Int));
         let set_taken =
             |e: &mut Self, bits: u64| taken.iter().for_each(|d| e.f.push(Inst::Const { d: *d, bits }));
         set_taken(self, 1);
@@ -68,7 +62,7 @@ impl Emitter<'_> {
             let count = rest.iter().position(|op| store(op).is_some()).unwrap_or(rest.len());
             let (ops, after) = rest.split_at(count);
             if !ops.is_empty() {
-                let results = self.packets(ops, exec, accesses.then_some(full), resolved, masks)?;
+                let results = self.packets(ops, [exec, full], resolved, masks)?;
                 self.set_flags(Some(full), &results.denormal_free);
                 results.mask_bits.iter().zip(&mask_bits).for_each(|(from, to)| self.b.f.assign(*to, *from));
                 masks = &[];

@@ -287,12 +287,11 @@ impl Emitter<'_> {
             e.f.push(Inst::Jump(done));
             e.f.push(Inst::Label(gather));
             let mut packet = Packet::new(base);
-            // Stores are in lane order: of several lanes with the same address, the last one wins.
-            let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
-            e.branch_if_inactive(active, done);
             let offsets = e.active_offsets(location, exec, &mut packet)?;
             let (host, disp) = location.host();
             let host = e.add_imm(host, disp.into());
+            // Stores are in lane order: of several lanes with the same address, the last one wins.
+            let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
             for (lane, to) in (0..).zip(e.addresses(host, offsets)) {
                 let next = e.f.label();
                 let bit = e.f.int2(Int2::And, Width::W32, active, 1 << lane);

@@ -95,9 +95,6 @@ impl Emitter<'_> {
         self.each_packet(|e, base| {
             let PacketPosition { n, .. } = e.packet.ok_or(Bug("a packet"))?;
             let mut packet = Packet::new(base);
-            let done = e.f.label();
-            let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
-            e.branch_if_inactive(active, done);
             let mut addresses: Vec<(V, [V; 8])> = Vec::new();
             for location in &resolved.accesses {
                 let (host, _) = location.host();
@@ -106,6 +103,7 @@ impl Emitter<'_> {
                     addresses.push((host, e.addresses(host, offsets)));
                 }
             }
+            let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
             for lane in 0..8 {
                 let next = e.f.label();
                 let bit = e.f.int2(Int2::And, Width::W32, active, 1 << lane);
@@ -123,7 +121,6 @@ impl Emitter<'_> {
                 }
                 e.f.push(Inst::Label(next));
             }
-            e.f.push(Inst::Label(done));
             Ok(())
         })
     }

@@ -219,13 +219,12 @@ impl Emitter<'_> {
             e.f.push(Inst::Label(scatter));
             e.facts = known;
             let mut packet = Packet::new(base);
-            let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
-            e.branch_if_inactive(active, done);
             let offsets = e.active_offsets(location, exec, &mut packet)?;
             let (host, disp) = location.host();
             // Stores are in lane order: of several lanes with the same address, the last one wins.
             let addresses = e.addresses(host, offsets);
             e.b.f.vstore(e.b.frame, frame_offset::LANE_BUFFER, v);
+            let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
             for (lane, to) in (0..).zip(addresses) {
                 let next = e.f.label();
                 let bit = e.f.int2(Int2::And, Width::W32, active, 1 << lane);

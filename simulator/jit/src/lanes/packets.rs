@@ -16,7 +16,7 @@ use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashMap};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::state::wave::NO_DENORMALS;
-use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Size, Src, V, Width};
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Size, Src, V, Width};
 
 /// Lanes of a packet.
 const LANES: i32 = lane_calls::LANES as i32;
@@ -36,25 +36,22 @@ pub struct Results {
 }
 
 impl Emitter<'_> {
-    /// Emits the loop over packets for some instructions of a run. `full`: whether all lanes are active;
-    /// `None`: some lane is not.
+    /// Emits the loop over packets for some instructions of a run.
     pub fn packets(
         &mut self,
         ops: &[RunOp],
-        exec: V,
-        full: Option<V>,
+        [exec, full]: [V; 2],
         resolved: &ResolvedAccesses,
         masks: &[usize],
     ) -> R<Results> {
         let mut result = None;
-        let skipping = (!resolved.is_fast() && full.is_none()).then_some(exec);
-        self.each_packet_if(skipping, |e, base| {
+        self.each_packet(|e, base| {
             // The accumulators must be fresh values of this loop: they are modified in it.
             let mask_bits: Vec<V> = masks.iter().map(|_| e.f.fresh(Class::Int)).collect();
             e.f.hoist(|f| mask_bits.iter().for_each(|sum| f.push(Inst::Const { d: *sum, bits: 0 })));
             let packet = e.packet(ops, base, resolved)?;
             let preserves = e.gather_masks(&packet, masks.iter().zip(&mask_bits))?;
-            let denormal_free = e.write_back(&packet, exec, full, resolved.is_fast())?;
+            let denormal_free = e.write_back(&packet, [exec, full], resolved.is_fast())?;
             let steps = e.offset_steps(&packet, resolved);
             result = Some(Results { mask_bits, preserves, denormal_free, steps });
             Ok(())
@@ -64,17 +61,6 @@ impl Emitter<'_> {
 
     /// Emits a loop over packets. `body` gets the address of the packet's lanes in the first register.
     pub fn each_packet(&mut self, body: impl FnOnce(&mut Self, V) -> R<()>) -> R<()> {
-        self.each_packet_if(None, body)
-    }
-
-    /// Branches to a label if no lane of a packet is active. `active`: EXEC from the packet's first lane on.
-    pub fn branch_if_inactive(&mut self, active: V, to: Label) {
-        let own = self.b.f.int2(Int2::And, Width::W32, active, (1 << LANES) - 1);
-        self.branch_if_zero(own, to);
-    }
-
-    /// [`Emitter::each_packet`]. If EXEC is given, packets without an active lane are skipped.
-    fn each_packet_if(&mut self, active: Option<V>, body: impl FnOnce(&mut Self, V) -> R<()>) -> R<()> {
         self.forget_vectors();
         let top = self.b.f.label();
         self.b.f.begin_loop();
@@ -84,27 +70,12 @@ impl Emitter<'_> {
             f.push(Inst::Const { d: n, bits: 0 });
             f.assign(base, vectors);
         });
-        // The bits of EXEC from the packet's first lane on.
-        let rest = active.map(|exec| {
-            let rest = self.b.f.fresh(Class::Int);
-            self.b.f.hoist(|f| f.assign(rest, exec));
-            rest
-        });
         self.b.f.push(Inst::Label(top));
-        let next = self.b.f.label();
-        if let Some(rest) = rest {
-            self.paths.skipping_loops += 1;
-            self.branch_if_inactive(rest, next);
-        }
         self.packet = Some(PacketPosition { n, base, bits_distance: None });
         let result = body(self, base);
         self.packet = None;
-        self.b.f.push(Inst::Label(next));
         // Advance to the next packet.
         let own = |op, d, b| Inst::Int2 { op, width: Width::W64, d, a: d, b };
-        if let Some(rest) = rest {
-            self.b.f.push(own(Int2::Shr, rest, Src::Imm(LANES)));
-        }
         self.b.f.push(own(Int2::Add, base, Src::Imm(PACKET_BYTES)));
         if self.wave64 {
             let last = self.b.f.compare(Cc::Eq, Width::W32, n, 32 - LANES);
@@ -380,7 +351,7 @@ impl Emitter<'_> {
     }
 
     /// Stores the written registers. Returns for each whether it is free of denormals.
-    fn write_back(&mut self, packet: &Packet, exec: V, full: Option<V>, fast: bool) -> R<DenormalFree> {
+    fn write_back(&mut self, packet: &Packet, [exec, full]: [V; 2], fast: bool) -> R<DenormalFree> {
         let mut written: Vec<(u16, V)> = packet.written().collect();
         if written.is_empty() && packet.stored_early.is_empty() {
             return Ok(Vec::new());
@@ -397,43 +368,27 @@ impl Emitter<'_> {
                 *v = copy;
             }
         }
-        match (fast, full) {
-            (true, _) => self.store_registers(packet, &written, None),
-            (false, None) => {
-                let mask = self.expand_mask(exec)?;
-                self.store_registers(packet, &written, Some(mask));
+        let [whole, join] = [(); 2].map(|()| self.b.f.label());
+        if !fast {
+            self.b.f.branch(Cc::Ne, Width::W32, full, 0, whole);
+            let mask = self.expand_mask(exec)?;
+            for (register, v) in &written {
+                let old = self.b.f.vload(packet.base, register_displacement(*register), false);
+                let v = self.b.f.blend(false, mask, *v, old);
+                self.b.f.vstore(packet.base, register_displacement(*register), v);
             }
-            (false, Some(full)) => {
-                let [whole, join] = [(); 2].map(|()| self.b.f.label());
-                self.b.f.branch(Cc::Ne, Width::W32, full, 0, whole);
-                let mask = self.expand_mask(exec)?;
-                self.store_registers(packet, &written, Some(mask));
-                self.b.f.push(Inst::Jump(join));
-                self.b.f.push(Inst::Label(whole));
-                self.store_registers(packet, &written, None);
-                self.b.f.push(Inst::Label(join));
-            }
+            self.b.f.push(Inst::Jump(join));
+            self.b.f.push(Inst::Label(whole));
         }
+        for (register, v) in &written {
+            self.b.f.vstore(packet.base, register_displacement(*register), *v);
+        }
+        self.b.f.push(Inst::Label(join));
         let all = written.into_iter().chain(packet.stored_early.iter().map(|(register, v)| (*register, *v)));
         let mut denormal_free: DenormalFree =
             all.map(|(register, v)| (register, self.b.facts.denormal_free.contains(&v))).collect();
         denormal_free.sort_unstable();
         Ok(denormal_free)
-    }
-
-    /// Stores registers in the lanes of a mask, or in all.
-    fn store_registers(&mut self, packet: &Packet, written: &[(u16, V)], mask: Option<V>) {
-        for (register, v) in written {
-            let displacement = register_displacement(*register);
-            let v = match mask {
-                Some(mask) => {
-                    let old = self.b.f.vload(packet.base, displacement, false);
-                    self.b.f.blend(false, mask, *v, old)
-                }
-                None => *v,
-            };
-            self.b.f.vstore(packet.base, displacement, v);
-        }
     }
 
     /// Stores registers that no later instruction of the packet writes and whose old content nothing reads. A

@@ -5,7 +5,7 @@ use crate::arith::val::Val;
 use crate::selected::{Scratch, Subword};
 use crate::state::access::Access;
 use crate::state::scalars::Scalars;
-use isa_lower::ir::{Lanes, Step};
+use isa_lower::ir::Lanes;
 use isa_spec::tables::Role;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -173,15 +173,4 @@ impl Modifiers {
             flip: sign * bit(ext.neg_bits),
         })
     }
-}
-
-/// Returns whether instructions are short enough to be emitted twice: for full EXEC, and for the packets that
-/// have an active lane.
-pub fn are_short(ops: &[RunOp]) -> bool {
-    const MOST: usize = 16;
-    let is_long = |op: &RunOp| {
-        let calls = |step: &Step| matches!(step, Step::Simd { .. });
-        op.scratch.is_some() || op.lanes.iter().any(|lanes| lanes.steps.iter().any(calls))
-    };
-    ops.len() <= MOST && !ops.iter().any(is_long)
 }

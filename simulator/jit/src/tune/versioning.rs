@@ -202,7 +202,7 @@ impl Emitter<'_> {
         }
         self.begin_floats(&pending);
         let resolved = ResolvedAccesses { prefetches, ..run.resolved.on(Path::Versioned) };
-        let results = self.packets(&pending.ops, exec, Some(exec), &resolved, &[]);
+        let results = self.packets(&pending.ops, [exec; 2], &resolved, &[]);
         self.run_daz = false;
         let results = results?;
         if results.denormal_free != run.denormal_free {

@@ -547,7 +547,7 @@ fn env(name: &str, default: u64) -> u64 {
 /// Compares random programs. `WAVESIM_SEED` and `WAVESIM_PROGRAMS` extend the search.
 fn random_programs(arch: Arch) {
     let (first, count) = (env("WAVESIM_SEED", 1) << 20, env("WAVESIM_PROGRAMS", 60));
-    let (mut entered, mut units, mut paths) = (0, 0, [0; 3]);
+    let (mut entered, mut units, mut paths) = (0, 0, [0; 2]);
     for case in first..first + count {
         let mut seed = case << 8 ^ arch as u64;
         let mut any = |n: u64| random(&mut seed) % n;
@@ -584,7 +584,6 @@ fn random_programs(arch: Arch) {
         units += stats.units as u64;
         paths[0] += stats.paths.cached_offsets as u64;
         paths[1] += stats.paths.fast_runs as u64;
-        paths[2] += stats.paths.skipping_loops as u64;
     }
     // Fewer loops have a special path if other VGPRs are extended in each.
     let least = if arch == Arch::Cdna5 { count / 3 } else { count };
