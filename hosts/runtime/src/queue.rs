@@ -4,7 +4,7 @@
 //! A task can also wait for tickets of other queues. A ticket exists only for work that has already been
 //! submitted, so tasks cannot form a cycle of waits.
 
-use crate::clock;
+use crate::clock::{self, Submission};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -82,6 +82,7 @@ impl Promise {
 struct Task {
     after: Vec<Ticket>,
     work: Box<dyn FnOnce() + Send>,
+    submission: Submission,
     completion: CompletionGuard,
 }
 
@@ -91,7 +92,8 @@ impl Task {
             ticket.block();
         }
         // The work itself reports panics (as HIP's operations do). The queue continues with the next task.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(self.work));
+        let work = std::panic::AssertUnwindSafe(|| self.submission.run(self.work));
+        let _ = std::panic::catch_unwind(work);
         drop(self.completion);
     }
 }
@@ -166,17 +168,18 @@ impl EnqueuedTask {
 /// reservation is used or dropped.
 pub struct Reservation {
     after: Vec<Ticket>,
+    submission: Submission,
     completion: CompletionGuard,
 }
 
 impl Reservation {
     /// Waits for the preceding work, then runs `work` on the calling thread.
     pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
-        let Reservation { after, completion: _completion } = self;
+        let Reservation { after, submission, completion: _completion } = self;
         for ticket in after {
             ticket.block();
         }
-        work()
+        submission.run(work)
     }
 }
 
@@ -193,7 +196,8 @@ impl Queue {
         // The thread runs its own tasks in order, but the preceding work may run on another thread.
         after.extend(state.pending().cloned());
         state.last = Some(ticket.clone());
-        let task = Task { after, work: Box::new(work), completion: CompletionGuard(ticket.clone()) };
+        let completion = CompletionGuard(ticket.clone());
+        let task = Task { after, work: Box::new(work), submission: Submission::now(), completion };
         EnqueuedTask { ticket, unsent: state.send(task) }
     }
 
@@ -209,7 +213,7 @@ impl Queue {
         let mut state = lock(&self.state);
         after.extend(state.pending().cloned());
         state.last = Some(ticket.clone());
-        Reservation { after, completion: CompletionGuard(ticket) }
+        Reservation { after, submission: Submission::now(), completion: CompletionGuard(ticket) }
     }
 
     /// Returns the ticket of the last submitted work, if it has not ended.
