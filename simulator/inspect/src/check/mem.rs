@@ -11,6 +11,7 @@ use super::bitmap::Bitmap;
 use super::heap;
 use super::kind::{Check, CheckState, Setup};
 use super::objects;
+use super::race::is_atomic_pair;
 use super::report::{Finding, Report, Site, access_name, describe};
 use super::written::Written;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -347,11 +348,15 @@ impl Shadow {
         let mut last: Option<&Region> = None;
         // An atomic's load and store are one access.
         let once = effects.atomic && done.accesses.iter().any(|a| !a.write);
+        let mut defined: Option<&Access> = None;
         for a in done.accesses {
             if is_masked(step, a) {
                 continue;
             }
             if once && a.write {
+                if defined.is_some_and(|load| is_atomic_pair(load, a)) {
+                    continue;
+                }
                 if a.place == Place::Global && self.written.is_some() {
                     self.record_global(step, a, effects, prepared, report);
                 } else if let Some((bits, at)) = self.bitmap_of(wave, a).filter(|_| !a.outside) {
@@ -403,6 +408,8 @@ impl Shadow {
                         }
                     } else if !bits.all(at, len) {
                         self.record_unwritten_lanes(step, a, effects, prepared, report);
+                    } else if once {
+                        defined = Some(a);
                     }
                 }
                 Place::Nowhere => {}

@@ -45,6 +45,7 @@ use late::LateCompletions;
 use locks::Locks;
 use ordering::{Caches, Ordering};
 use phase::Phase;
+pub use plain::is_atomic_pair;
 use plain::is_repeated_load;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -396,12 +397,16 @@ impl Shadow {
             atomic: effects.atomic || effects.coherent || ordering.polls,
             ..Record::default()
         };
-        for (n, a) in done.accesses.iter().enumerate() {
-            if a.outside || !stores && is_repeated_load(done.accesses, n) {
-                continue;
-            }
-            if matches!(a.place, Place::Lds | Place::Global) {
-                self.compare(at, ordering, a, me, scoreboard);
+        if effects.atomic {
+            self.compare_atomics(at, ordering, done.accesses, me, scoreboard);
+        } else {
+            for (n, a) in done.accesses.iter().enumerate() {
+                if a.outside || !stores && is_repeated_load(done.accesses, n) {
+                    continue;
+                }
+                if matches!(a.place, Place::Lds | Place::Global) {
+                    self.compare(at, ordering, a, me, scoreboard);
+                }
             }
         }
         if !self.global.superseded.is_empty() {

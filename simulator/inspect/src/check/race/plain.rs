@@ -141,10 +141,52 @@ impl Shadow {
         let view = || view(first, waves, ended, scoreboard, wave_index, ordering, cu_mode, release, clusters);
         let ordered = |r: &Record| view().missing(r, lds).is_none();
         let shadow = if lds { &mut self.lds } else { &mut self.global };
-        if !shadow.record_in_cell(a, me, ordered) {
-            shadow.access(a.address, a, me, ordered, &mut self.hits);
+        shadow.compare(a, me, ordered, &mut self.hits);
+    }
+
+    /// Compares the accesses of an atomic with earlier ones, and records them. The loads and stores of lanes that access
+    /// dwords alternate; such a pair is recorded at once where only atomics have accessed the dword.
+    pub(super) fn compare_atomics(
+        &mut self,
+        wave_index: usize,
+        ordering: Ordering,
+        accesses: &[Access],
+        me: Record,
+        scoreboard: &Scoreboard,
+    ) {
+        let in_memory = |a: &&Access| !a.outside && matches!(a.place, Place::Lds | Place::Global);
+        if accesses.iter().filter(in_memory).any(|a| a.write && a.place == Place::Lds) {
+            self.end_deferral(scoreboard);
+        }
+        let (first, waves, ended, cu_mode) = (self.first, &self.waves, &self.ended, self.cu_mode);
+        let release = device_release(self.facts, &self.index, &self.orderings, self.waves_per_group);
+        let clusters = Clusters::of(self.cluster_size, &self.groups, self.waves_per_group, self.first);
+        let view = view(first, waves, ended, scoreboard, wave_index, ordering, cu_mode, release, clusters);
+        let mut rest = accesses;
+        while let Some((a, after)) = rest.split_first() {
+            rest = after;
+            if !in_memory(&a) {
+                continue;
+            }
+            let lds = a.place == Place::Lds;
+            let ordered = |r: &Record| view.missing(r, lds).is_none();
+            let shadow = if lds { &mut self.lds } else { &mut self.global };
+            if let Some((store, after)) = rest.split_first()
+                && is_atomic_pair(a, store)
+                && shadow.record_atomic(a, me, ordered)
+            {
+                rest = after;
+            } else if !(lds && !a.write && self.phase.try_defer(a, me)) {
+                shadow.compare(a, me, ordered, &mut self.hits);
+            }
         }
     }
+}
+
+/// Returns whether two accesses are the load and the store of one lane's atomic.
+#[inline(always)]
+pub fn is_atomic_pair(load: &Access, store: &Access) -> bool {
+    !load.write && *store == Access { write: true, ..*load }
 }
 
 /// Half of the lanes of a wave of 32: in matrix code, the two halves often load the same bytes.

@@ -124,6 +124,54 @@ impl Cell {
         }
     }
 
+    /// Records an atomic's load and its store of all bytes of a dword, as two calls of [`Cell::record`] would: in cells
+    /// where all accesses of other waves are atomics, it races with none, so only the places of the records have to be
+    /// found. Returns false, and records nothing, if another wave has a plain access, or if a load is superseded that
+    /// `keeps_superseded` has to know.
+    #[inline(always)]
+    pub(super) fn record_atomic(
+        &mut self,
+        me: &Record,
+        ordered: &impl Fn(&Record) -> bool,
+        keeps_superseded: bool,
+    ) -> bool {
+        let Cell { writes: [write, write_2], reads: [read, read_2] } = self;
+        let mine = |r: &Record| r.wave == 0 || r.wave == me.wave;
+        let may_race = |r: &Record| !r.atomic && !mine(r);
+        if may_race(write) | may_race(write_2) | may_race(read) | may_race(read_2) {
+            return false;
+        }
+        let precedes = |r: &Record| mine(r) || ordered(r);
+        let loads = [precedes(read), precedes(read_2)];
+        let gives_way = |r: &Record| precedes(r) && !(r.wave == me.wave && r.outlasts(me));
+        let stores = [gives_way(write), gives_way(write_2)];
+        if loads == [true; 2] {
+            if keeps_superseded && !(mine(read) && mine(read_2)) {
+                return false;
+            }
+            self.reads = Default::default();
+            if stores == [true; 2] {
+                self.writes = [*me, Record::default()];
+                return true;
+            }
+        } else if loads[0] || loads[1] {
+            // At most one gives way, so there is no choice.
+            self.reads[loads[1] as usize] = *me;
+        } else {
+            self.reads = [self.reads[1], *me];
+        }
+        let slot = match stores {
+            [true, _] => Some(0),
+            [_, true] => Some(1),
+            _ => self.writes.iter().position(|r| r.wave == me.wave),
+        };
+        match slot {
+            Some(slot) => self.writes[slot] = *me,
+            None => self.writes = [self.writes[1], *me],
+        }
+        true
+    }
+
     /// Returns whether no other wave has a record here, and there is at most one store.
     #[inline(always)]
     pub(super) fn is_exclusive_to(&self, wave: u32) -> bool {

@@ -267,7 +267,7 @@ impl ShadowMemory {
     /// Records an access to exactly the bytes of one cell, if it races with none. Otherwise returns false and
     /// records nothing; [`ShadowMemory::access`] then finds what it races with.
     #[inline(always)]
-    pub fn record_in_cell(&mut self, a: &Access, me: Record, ordered: impl Fn(&Record) -> bool) -> bool {
+    fn record_in_cell(&mut self, a: &Access, me: Record, ordered: impl Fn(&Record) -> bool) -> bool {
         let len = a.len_bytes();
         if !len.is_power_of_two() || a.address & (len - 1) != 0 {
             return false;
@@ -295,6 +295,36 @@ impl ShadowMemory {
         }
         cell.record(me, a.write, &ordered, superseded);
         true
+    }
+
+    /// Records an atomic's access to a dword, its load and its store, if only atomics have accessed the dword before, which
+    /// race with none. Otherwise returns false and records nothing. `load` is the load.
+    #[inline(always)]
+    pub fn record_atomic(&mut self, load: &Access, me: Record, ordered: impl Fn(&Record) -> bool) -> bool {
+        if load.size_bytes as u64 != DWORD || load.lanes != 1 || load.address & (DWORD - 1) != 0 {
+            return false;
+        }
+        let number = load.address / BLOCK;
+        let page = self.page(number / PAGE as u64);
+        let node = self.pages[page].node(number as usize % PAGE);
+        let Some(cell) = cell_of(node, load.address, DWORD) else { return false };
+        let me = Record { mask: ALL_BYTES, lane: load.lane.unwrap_or(u8::MAX), ..me };
+        cell.record_atomic(&me, &ordered, self.tracks_superseded)
+    }
+
+    /// Records an access to memory and appends what it races with to `hits`, as [`ShadowMemory::access`] does, but first
+    /// tries to record it in one cell.
+    #[inline(always)]
+    pub fn compare(
+        &mut self,
+        a: &Access,
+        me: Record,
+        ordered: impl Fn(&Record) -> bool,
+        hits: &mut Vec<Hit>,
+    ) {
+        if !self.record_in_cell(a, me, &ordered) {
+            self.access(a.address, a, me, ordered, hits);
+        }
     }
 
     /// Records an access at `offset`. `me` is its record without bytes and lane; `ordered` returns whether a

@@ -68,6 +68,51 @@ proptest! {
     }
 }
 
+proptest! {
+    /// An atomic's load and store leave the same records whether they are recorded at once or one after the other.
+    #[test]
+    fn atomics_at_once_agree_with_loads_and_stores(
+        list in proptest::collection::vec((1..5u32, 0..3u64, 0..6u8, any::<u8>()), 1..40),
+        global in any::<bool>(),
+    ) {
+        let new = || if global { ShadowMemory::tracking_superseded() } else { ShadowMemory::default() };
+        let (mut once, mut twice) = (new(), new());
+        for (epoch, (wave, dword, kind, seen)) in (1..).zip(list) {
+            // Most accesses are atomics, since a plain one leaves nothing to compare.
+            let (atomic, write) = (kind > 1, kind == 1);
+            let me = Record { wave, epoch, pc: epoch, atomic, ..Record::default() };
+            let ordered = |r: &Record| seen >> r.wave & 1 == 1;
+            let (place, lane) = (Place::Lds, Some(kind));
+            let load = Access {
+                place, address: 4 * dword, size_bytes: 4, lanes: 1, stride: 0, write, outside: false, lane,
+            };
+            let (mut hits, mut expected) = (Vec::new(), Vec::new());
+            twice.compare(&load, me, ordered, &mut expected);
+            if atomic {
+                twice.compare(&Access { write: true, ..load }, me, ordered, &mut expected);
+            }
+            if !atomic || !once.record_atomic(&load, me, ordered) {
+                once.compare(&load, me, ordered, &mut hits);
+                if atomic {
+                    once.compare(&Access { write: true, ..load }, me, ordered, &mut hits);
+                }
+            }
+            prop_assert_eq!(hits, expected);
+            // Records of no wave are not read.
+            let present = |list: [Record; 2]| list.map(|r| (r.wave != 0).then_some(r));
+            for at in 0..3 {
+                let (cell, other) = (once.cell(4 * at), twice.cell(4 * at));
+                prop_assert_eq!(present(cell.writes), present(other.writes));
+                prop_assert_eq!(present(cell.reads), present(other.reads));
+            }
+            let superseded = |shadow: &ShadowMemory| -> Vec<_> {
+                shadow.superseded.iter().map(|(dword, reads)| (*dword, present(*reads))).collect()
+            };
+            prop_assert_eq!(superseded(&once), superseded(&twice));
+        }
+    }
+}
+
 /// A wave's atomic does not hide its plain store from the atomics of other waves.
 #[test]
 fn a_plain_store_outlasts_an_atomic() {
