@@ -10,6 +10,7 @@ use super::by_instruction::ByInstruction;
 use super::init;
 use super::waits::{self, Counter, Counters, Registers, Summary};
 use isa_spec::pcode::builtins::Control;
+use std::sync::Arc;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_machine::exec::effects::{Class, Effects, File};
 use wavesim_machine::exec::machine_ops::does_nothing;
@@ -44,7 +45,7 @@ type Waits = Box<[(Counter, u32)]>;
 struct Region {
     /// Lanes for which the instructions are proven.
     lanes: u64,
-    prefix: Prefix,
+    prefix: Arc<Prefix>,
 }
 
 /// The leading instructions of a region.
@@ -57,12 +58,12 @@ struct Prefix {
     registers: Registers,
     summary: Summary,
     /// The instructions before the last wait, to be used if an outstanding operation conflicts with the rest.
-    shorter: Option<Box<Prefix>>,
+    shorter: Option<Arc<Prefix>>,
 }
 
 /// The part of a region that does not depend on the wave.
 struct Shared {
-    prefix: Prefix,
+    prefix: Arc<Prefix>,
     block: init::Block,
 }
 
@@ -213,7 +214,7 @@ impl SkipCache {
                 &wave.list[at]
             }
         };
-        let mut next = Some(&found.prefix).filter(|_| exec & !found.lanes == 0);
+        let mut next = Some(&*found.prefix).filter(|_| exec & !found.lanes == 0);
         while let Some(prefix) = next {
             if scoreboard.is_free_of_writes_to(id, prefix.summary, &prefix.registers) {
                 return (prefix.len, prefix.accesses);
@@ -308,7 +309,7 @@ fn build_region(
         };
         if wait {
             prefix.summary = prefix.registers.summary();
-            prefix.shorter = Some(Box::new(prefix.clone()));
+            prefix.shorter = Some(Arc::new(prefix.clone()));
             (loaded, issued) = (None, Counters::default());
         }
         let written = scoreboard.written(at);
@@ -327,6 +328,7 @@ fn build_region(
         }
     }
     prefix.summary = prefix.registers.summary();
+    let prefix = Arc::new(prefix);
     if fixed && shared.is_none() {
         let block = prover.init.as_ref().and_then(|init| init.block(from, prefix.len));
         *shared = block.map(|block| Box::new(Shared { prefix: prefix.clone(), block }));

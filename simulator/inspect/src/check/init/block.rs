@@ -12,33 +12,45 @@ pub struct Block {
     /// Scalar registers that are read before they are written, by operand code.
     reads: u128,
     reads_scc: bool,
-    vgprs: [u64; ALL_VGPRS / 64],
+    active: Vgprs,
+    /// VGPRs that are accessed in all lanes, whatever EXEC is.
+    all: Vgprs,
     writes: u128,
     writes_scc: bool,
-    written: Box<[u16]>,
+}
+
+/// VGPRs that a block reads before it writes them, and those that it writes.
+#[derive(Default)]
+struct Vgprs {
+    read: [u64; ALL_VGPRS / 64],
+    written: Vec<u16>,
 }
 
 impl Block {
     /// Summarises instructions that are all simple.
     pub(super) fn new<'s>(instructions: impl Iterator<Item = &'s Simple>) -> Block {
         let mut out = Block::default();
-        let mut written = Vec::new();
         for simple in instructions {
             out.reads |= simple.reads & !out.writes;
             out.reads_scc |= simple.reads_scc && !out.writes_scc;
             for span in simple.vgprs.iter().filter(|span| !span.write) {
-                for r in (span.first..span.end).filter(|r| !written.contains(r)) {
-                    out.vgprs[r as usize / 64] |= 1 << (r % 64);
+                // What the block has written in the active lanes may be undefined in others.
+                let Block { active, all, .. } = &mut out;
+                for r in span.first..span.end {
+                    if !all.written.contains(&r) && (span.all || !active.written.contains(&r)) {
+                        let vgprs = if span.all { &mut *all } else { &mut *active };
+                        vgprs.read[r as usize / 64] |= 1 << (r % 64);
+                    }
                 }
             }
             out.writes |= simple.writes;
             out.writes_scc |= simple.writes_scc;
             for span in simple.vgprs.iter().filter(|span| span.write) {
+                let written = if span.all { &mut out.all.written } else { &mut out.active.written };
                 let new: Vec<u16> = (span.first..span.end).filter(|r| !written.contains(r)).collect();
                 written.extend(new);
             }
         }
-        out.written = written.into();
         out
     }
 }
@@ -51,18 +63,24 @@ impl Shadow {
     }
 
     /// Proves all instructions of a block that begins at `first`, as [`Shadow::prove`] would one by one.
-    /// Succeeds if all lanes are active and everything that the block reads is defined in all of them.
+    /// Succeeds if everything that the block reads is defined when it begins. Returns the lanes in which it is.
     pub fn prove_block(&mut self, wave: &Wave, first: usize, len: usize, block: &Block) -> Option<u64> {
         let WaveShadow { defined, proven, .. } = &mut self.waves[wave.id as usize];
-        let lanes = wave.full_mask();
-        let ready = wave.exec() == lanes
-            && defined.has_scalars(block.reads, block.reads_scc)
-            && defined.has_vgprs(&block.vgprs);
-        if !ready {
+        if !defined.has_scalars(block.reads, block.reads_scc) || !defined.has_vgprs(&block.all.read) {
+            return None;
+        }
+        let mut lanes = defined.common_lanes(&block.active.read);
+        if wave.exec() & !lanes != 0 {
             return None;
         }
         defined.define_scalars(block.writes, block.writes_scc);
-        block.written.iter().for_each(|r| defined.define(File::Vgpr, *r, lanes));
+        for r in &block.all.written {
+            defined.define(File::Vgpr, *r, wave.full_mask());
+        }
+        for r in &block.active.written {
+            defined.define(File::Vgpr, *r, wave.exec());
+            lanes &= defined.lanes(*r);
+        }
         (first..first + len).for_each(|index| proven.set(index, Some(lanes)));
         Some(lanes)
     }

@@ -104,6 +104,20 @@ impl Definedness {
         vgprs.iter().zip(&self.full).fold(0, |absent, (needed, full)| absent | needed & !full) == 0
     }
 
+    /// Returns the lanes in which all of these VGPRs, given as a bit set, are defined.
+    #[inline]
+    pub fn common_lanes(&self, vgprs: &[u64; ALL_VGPRS / 64]) -> u64 {
+        let mut lanes = u64::MAX;
+        for (at, (needed, full)) in vgprs.iter().zip(&self.full).enumerate() {
+            let mut partial = needed & !full;
+            while partial != 0 {
+                lanes &= self.lanes((64 * at) as u16 + partial.trailing_zeros() as u16);
+                partial &= partial - 1;
+            }
+        }
+        lanes
+    }
+
     /// Defines all bits of scalar registers, given by operand code, and of SCC if `scc`.
     #[inline]
     pub fn define_scalars(&mut self, sgprs: u128, scc: bool) {

@@ -24,7 +24,7 @@ pub(super) struct Span {
     pub(super) end: u16,
     pub(super) write: bool,
     /// Whether all lanes are accessed, rather than the active ones.
-    all: bool,
+    pub(super) all: bool,
 }
 
 /// Returns the summary of an instruction, if it is simple.
