@@ -8,7 +8,7 @@ use wavesim::arch::Arch;
 use wavesim::fault::Fault;
 use wavesim::loader::prepared::Prepared;
 use wavesim::sched::dispatch::{self, Dispatch, RunStats};
-use wavesim_cost::data::{self, CostError, DeviceCost};
+use wavesim_cost::data::{self, CostError, DeviceCost, Sample};
 use wavesim_cost::model::{Effort, History, Region, copy_microseconds, launch_microseconds};
 use wavesim_cost::profile::{self, Costs, Profile};
 use wavesim_cost::report;
@@ -84,15 +84,12 @@ struct Series {
 }
 
 impl Series {
-    /// After these, the model runs one of [`Series::EVERY`]; the others take as long as the one before.
-    const ALL: u64 = 512;
-    const EVERY: u64 = 16;
-
-    /// Counts a launch; returns whether the model runs it.
-    fn count(&mut self) -> bool {
+    /// Counts a launch; returns whether the model runs it. Of many, it runs some; the others take as long as the one
+    /// before.
+    fn count(&mut self, sample: &Sample) -> bool {
         let number = self.launches;
         self.launches += 1;
-        number < Series::ALL || number.is_multiple_of(Series::EVERY)
+        number < sample.series_all.count() || number.is_multiple_of(sample.series_every.count().max(1))
     }
 }
 
@@ -168,13 +165,17 @@ impl Timing {
         let state = &mut *state;
         let launches = state.launches.entry(kernel.to_string()).or_default();
         let reports = self.settings.profile.is_some() || self.is_profiler();
-        let effort = if reports { Effort::REPORT } else { Effort::TIME.after(*launches) };
+        let model = &self.costs.model;
+        let effort = match reports {
+            true => Effort::report(model),
+            false => Effort::time(model).after(*launches, model),
+        };
         let effort = Effort { only: self.settings.only, ..effort };
         *launches += 1;
         // The host waits for a launch that it profiles, whatever it has launched before.
         let first = clock::take_waited() || self.is_profiler();
         let series = state.series.entry((kernel.to_string(), dispatch.shape.grid)).or_default();
-        if !series.count() && !reports {
+        if !series.count(&model.sample) && !reports {
             clock::advance(launch_microseconds(&self.costs.device, first) + series.last);
             return Ok(match self.settings.only {
                 true => (RunStats::default(), None),
@@ -250,8 +251,10 @@ mod tests {
 
     #[test]
     fn long_series_of_launches_are_sampled() {
+        let sample = &data::model().expect("a file").sample;
+        let (all, every) = (sample.series_all.count(), sample.series_every.count());
         let mut series = Series::default();
-        let modelled = (0..2 * Series::ALL).filter(|_| series.count()).count() as u64;
-        assert_eq!(modelled, Series::ALL + Series::ALL / Series::EVERY);
+        let modelled = (0..2 * all).filter(|_| series.count(sample)).count() as u64;
+        assert_eq!(modelled, all + all / every);
     }
 }

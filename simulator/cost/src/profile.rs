@@ -1,6 +1,6 @@
 //! A profile: a functional run of a launch, of which some workgroups are recorded, and the prediction from them.
 
-use crate::data::{ArchCost, CostError, DeviceCost, UnitKind};
+use crate::data::{self, ArchCost, CostError, DeviceCost, ModelCost, UnitKind};
 use crate::lint::{self, Remark};
 use crate::model::{self, Counts, Effort, History, LaunchPlan, Prediction, Region, Stall, TICKS};
 use crate::record::Recorder;
@@ -20,6 +20,8 @@ pub struct Costs {
     pub arch: ArchCost,
     /// Of the device.
     pub device: DeviceCost,
+    /// The choices of the model.
+    pub model: ModelCost,
     /// What differs from the tables.
     pub changes: Changes,
 }
@@ -30,8 +32,8 @@ impl Costs {
     /// # Errors
     /// Its architecture has none.
     pub fn of(device: &DeviceCost) -> Result<Costs, CostError> {
-        let arch = crate::data::arch(device.arch())?.clone();
-        Ok(Costs { arch, device: device.clone(), changes: Changes::default() })
+        let (arch, model) = (data::arch(device.arch())?.clone(), data::model()?.clone());
+        Ok(Costs { arch, device: device.clone(), model, changes: Changes::default() })
     }
 
     /// Returns the costs with changes.
@@ -40,7 +42,7 @@ impl Costs {
     /// A change names no constant.
     pub fn changed(&self, changes: &Changes) -> Result<Costs, CostError> {
         let mut costs = Costs { changes: changes.clone(), ..self.clone() };
-        changes.apply(&mut costs.arch, &mut costs.device)?;
+        changes.apply(&mut costs)?;
         Ok(costs)
     }
 
@@ -126,7 +128,7 @@ pub fn run(
     }
     let program = dispatch.program;
     costs.check(program, shape.wave_size)?;
-    let plan = model::plan(program, &shape, &costs.arch, &costs.device, effort);
+    let plan = model::plan(program, &shape, costs, effort);
     let mut recorder =
         Recorder::new(&plan.record, shape.grid, shape.wave_size, shape.scratch_bytes, &costs.arch);
     let (stats, result) = dispatch::run_observed(dispatch, memory, &mut recorder);
@@ -134,12 +136,11 @@ pub fn run(
         return Ok((stats, Err(fault)));
     }
     let (groups, instructions) = recorder.finish();
-    let given = (&costs.arch, &costs.device);
     let prediction = model::predict(
         program,
         &shape,
         &plan,
-        given,
+        costs,
         (&groups, instructions),
         (regions, history),
         (effort, first),
@@ -153,7 +154,7 @@ pub fn run(
     };
     let rows = rows(program, &shape, &prediction, &costs.arch, &remarks);
     let roofline = roofline::position(program, &prediction, costs);
-    let bound = bound(&prediction, &plan);
+    let bound = bound(&prediction, &plan, &costs.model.bound);
     let profile = Profile {
         costs: costs.clone(),
         plan,
@@ -205,13 +206,10 @@ pub fn stalls(prediction: &Prediction) -> [f64; Stall::NAMES.len()] {
     sums
 }
 
-/// The share of the time from which on a resource counts as the limit.
-const SATURATED: f64 = 0.6;
-
 /// Determines what limits a launch.
-fn bound(p: &Prediction, plan: &LaunchPlan) -> Bound {
+fn bound(p: &Prediction, plan: &LaunchPlan, limits: &data::Bound) -> Bound {
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-    if p.launch > p.microseconds / 2.0 {
+    if p.launch > p.microseconds * limits.launch.value() {
         let why = format!("{} of the time is the launch itself", percent(p.launch / p.microseconds));
         return Bound { name: "launch".to_string(), why };
     }
@@ -219,7 +217,7 @@ fn bound(p: &Prediction, plan: &LaunchPlan) -> Bound {
     let units =
         p.units.iter().filter(|(u, _)| *u != UnitKind::Branch).map(|(u, busy)| (u.name().to_string(), *busy));
     let busiest = caches.chain(units).max_by(|a, b| a.1.total_cmp(&b.1));
-    if let Some((name, busy)) = busiest.filter(|(_, busy)| *busy >= SATURATED) {
+    if let Some((name, busy)) = busiest.filter(|(_, busy)| *busy >= limits.saturated.value()) {
         let why = format!("{name} is busy for {} of the time", percent(busy));
         return Bound { name, why };
     }
@@ -234,7 +232,8 @@ fn bound(p: &Prediction, plan: &LaunchPlan) -> Bound {
     }
     let part = percent(clocks / (issue + all).max(1.0));
     let o = &plan.occupancy;
-    let few = o.waves * 2 < o.most * (plan.occupancy.waves / o.waves_of_simd.max(1)).max(1);
+    let slots = o.most * (o.waves / o.waves_of_simd.max(1)).max(1);
+    let few = f64::from(o.waves) < f64::from(slots) * limits.few_waves.value();
     let occupancy =
         if few { format!("; {} limit the resident waves", o.limit.name()) } else { String::new() };
     let what = match most {

@@ -73,6 +73,17 @@ pub struct Group {
     pub waves: Vec<Wave>,
     /// Wave-instructions that it has executed, recorded or not.
     pub executed: u64,
+    /// The parts of its run that were recorded.
+    pub windows: Vec<Window>,
+}
+
+/// A part of the run of a workgroup that was recorded. It stands for what follows it until the next one, too.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Wave-instructions that the workgroup had executed before.
+    pub executed: u64,
+    /// By wave: the index of its first record of the part.
+    pub starts: Vec<u32>,
 }
 
 impl Group {
@@ -87,8 +98,12 @@ impl Group {
 pub struct Plan {
     /// Numbers of the workgroups, x fastest.
     pub groups: Vec<u64>,
-    /// Instructions of a workgroup that are recorded.
+    /// Instructions of a workgroup that are recorded, without a gap or in parts.
     pub each: u64,
+    /// The parts, once the length of a workgroup is known.
+    pub windows: u64,
+    /// By what the gap between two parts grows before that.
+    pub growth: f64,
     /// Only these workgroups run.
     pub only: bool,
 }
@@ -97,6 +112,12 @@ pub struct Plan {
 pub struct Recorder {
     grid: [u64; 3],
     each: u64,
+    windows: u64,
+    growth: f64,
+    /// Instructions of the longest workgroup that has ended.
+    longest: u64,
+    /// By position: how the recording goes on.
+    progress: Vec<Progress>,
     sector_bytes: u64,
     /// Sectors of a line.
     sectors: u64,
@@ -112,6 +133,20 @@ pub struct Recorder {
     others: u64,
     exec: u64,
     scratchpad: Vec<u64>,
+}
+
+/// How the recording of a workgroup goes on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    /// Instructions of the present part that are still to be recorded.
+    left: u64,
+    /// Instructions of the gap after it, and what is left of them.
+    length: u64,
+    gap: u64,
+    /// Instructions of the parts after the first.
+    part: u64,
+    /// Gaps do not grow, since the length is known.
+    even: bool,
 }
 
 /// The banks of LDS.
@@ -173,7 +208,11 @@ impl Recorder {
         let (line_bytes, sector_bytes) = line_and_sector(cost);
         Recorder {
             grid: grid.map(u64::from),
-            each: plan.each,
+            each: plan.each.max(1),
+            windows: plan.windows.max(1),
+            growth: plan.growth,
+            longest: 0,
+            progress: vec![Progress::default(); plan.groups.len()],
             sector_bytes,
             sectors: (line_bytes / sector_bytes).max(1),
             banks: Banks::of(cost),
@@ -198,6 +237,34 @@ impl Recorder {
             return (self.groups, (recorded as f64 * all).round() as u64);
         }
         (self.groups, recorded + self.others)
+    }
+
+    /// Decides how a workgroup is recorded: as a whole, if earlier ones were short enough; in parts from its beginning to
+    /// its end, if they were too long; otherwise from its beginning, and then in parts with growing gaps.
+    fn begin(&self) -> Progress {
+        let part = (self.each / self.windows).max(1);
+        if self.longest <= self.each {
+            return Progress { left: self.each, length: part, gap: part, part, even: false };
+        }
+        let gap = (self.longest - part * self.windows).div_ceil((self.windows - 1).max(1)).max(1);
+        Progress { left: part, length: gap, gap, part, even: true }
+    }
+
+    /// A workgroup has run without records for a while.
+    fn pass(&mut self, at: usize, executed: u64) {
+        let (group, progress) = (&mut self.groups[at], &mut self.progress[at]);
+        progress.gap = progress.gap.saturating_sub(executed);
+        if self.windows == 1 {
+            progress.gap = u64::MAX;
+        } else if progress.gap == 0 {
+            if !progress.even || group.windows.len() as u64 >= self.windows {
+                progress.length = (progress.length as f64 * self.growth).ceil() as u64;
+            }
+            progress.gap = progress.length;
+            progress.left = progress.part;
+            let starts = group.waves.iter().map(|wave| wave.records.len() as u32).collect();
+            group.windows.push(Window { executed: group.executed, starts });
+        }
     }
 
     fn position(&self, workgroup: [u32; 3]) -> Option<usize> {
@@ -253,8 +320,16 @@ fn push(sectors: &mut Vec<u64>, address: u64, bytes: u64, sector_bytes: u64) {
 
 impl Observer for Recorder {
     fn observed_instructions(&mut self, workgroup: [u32; 3]) -> u64 {
-        let group = self.position(workgroup).map(|at| &self.groups[at]);
-        group.map_or(0, |group| self.each.saturating_sub(group.recorded()))
+        let Some(at) = self.position(workgroup) else { return 0 };
+        if self.groups[at].windows.is_empty() {
+            self.progress[at] = self.begin();
+            self.groups[at].windows.push(Window::default());
+        }
+        self.progress[at].left
+    }
+
+    fn unobserved_instructions(&mut self, workgroup: [u32; 3]) -> u64 {
+        self.position(workgroup).map_or(u64::MAX, |at| self.progress[at].gap)
     }
 
     fn next_workgroup(&mut self, number: u64) -> u64 {
@@ -265,10 +340,22 @@ impl Observer for Recorder {
         }
     }
 
-    fn ran_unobserved(&mut self, workgroup: [u32; 3], executed: u64, _ended: bool) {
+    fn ran_unobserved(&mut self, workgroup: [u32; 3], executed: u64, ended: bool) {
         match self.position(workgroup) {
-            Some(at) => self.groups[at].executed += executed,
+            Some(at) => {
+                self.groups[at].executed += executed;
+                self.pass(at, executed);
+                if ended {
+                    self.longest = self.longest.max(self.groups[at].executed);
+                }
+            }
             None => self.others += executed,
+        }
+    }
+
+    fn group_ended(&mut self, workgroup: [u32; 3]) {
+        if let Some(at) = self.position(workgroup) {
+            self.longest = self.longest.max(self.groups[at].executed);
         }
     }
 
@@ -276,6 +363,7 @@ impl Observer for Recorder {
         self.group_resumed(workgroup);
         if let Some(group) = self.groups.get_mut(self.current) {
             group.waves = vec![Wave::default(); waves];
+            group.windows = vec![Window { executed: 0, starts: vec![0; waves] }];
         }
     }
 
@@ -294,6 +382,8 @@ impl Observer for Recorder {
             return;
         };
         group.executed += 1;
+        let progress = &mut self.progress[self.current];
+        progress.left = progress.left.saturating_sub(1);
         let mut record = Record {
             index: step.index as u32,
             first: 0,

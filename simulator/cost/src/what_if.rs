@@ -1,6 +1,7 @@
 //! `--what-if`: changed figures of the kernel and of the device.
 
-use crate::data::{ArchCost, CostError, DeviceCost, Quantity};
+use crate::data::{CostError, Quantity};
+use crate::profile::Costs;
 
 /// Changes of a prediction's figures.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -56,9 +57,9 @@ impl Changes {
     ///
     /// # Errors
     /// There is no such constant.
-    pub fn apply(&self, arch: &mut ArchCost, device: &mut DeviceCost) -> Result<(), CostError> {
+    pub fn apply(&self, costs: &mut Costs) -> Result<(), CostError> {
         for (key, value) in &self.constants {
-            let quantity = find(arch, device, key).ok_or_else(|| {
+            let quantity = find(costs, key).ok_or_else(|| {
                 let advice = "`wavesim isa cost` lists those of architectures, with --device those of a device";
                 CostError::Change(format!(
                     "there is no constant `{key}`: {advice}; vgprs, lds, device and names of caches (l2) also work"
@@ -81,7 +82,8 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// Returns the constant with a key; the name of a cache stands for its bytes.
-fn find<'a>(arch: &'a mut ArchCost, device: &'a mut DeviceCost, key: &str) -> Option<&'a mut Quantity> {
+fn find<'a>(costs: &'a mut Costs, key: &str) -> Option<&'a mut Quantity> {
+    let Costs { arch, device, model, .. } = costs;
     if let Some(at) = device.caches.iter().position(|c| c.name.eq_ignore_ascii_case(key)) {
         return Some(&mut device.caches[at].bytes);
     }
@@ -95,6 +97,9 @@ fn find<'a>(arch: &'a mut ArchCost, device: &'a mut DeviceCost, key: &str) -> Op
         "memory" => device.memory.by_key_mut(field),
         "launch" => device.launch.by_key_mut(field),
         "range" => device.range.by_key_mut(field),
+        "sample" => model.sample.by_key_mut(field),
+        "bound" => model.bound.by_key_mut(field),
+        "sets" => model.sets.by_key_mut(field),
         "class" => {
             let (name, field) = field.rsplit_once('.')?;
             arch.classes.iter_mut().find(|c| c.name == name)?.by_key_mut(field)

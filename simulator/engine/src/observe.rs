@@ -78,8 +78,14 @@ pub trait Observer {
     fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}
 
     /// Returns how many instructions of a workgroup's turn are observed before the others run at full speed, on
-    /// compiled code where there is some. Asked before each turn.
+    /// compiled code where there is some. Asked before each turn, and after [`Observer::unobserved_instructions`].
     fn observed_instructions(&mut self, _workgroup: [u32; 3]) -> u64 {
+        u64::MAX
+    }
+
+    /// Returns how many instructions of a workgroup run at full speed before [`Observer::observed_instructions`] is asked
+    /// again. Asked after the observed ones.
+    fn unobserved_instructions(&mut self, _workgroup: [u32; 3]) -> u64 {
         u64::MAX
     }
 
@@ -168,6 +174,11 @@ impl Observer for Observers<'_> {
     fn observed_instructions(&mut self, workgroup: [u32; 3]) -> u64 {
         let all = self.0.iter_mut().map(|o| o.observed_instructions(workgroup));
         all.max().unwrap_or(u64::MAX)
+    }
+
+    fn unobserved_instructions(&mut self, workgroup: [u32; 3]) -> u64 {
+        let all = self.0.iter_mut().map(|o| o.unobserved_instructions(workgroup));
+        all.min().unwrap_or(u64::MAX)
     }
 
     fn next_workgroup(&mut self, number: u64) -> u64 {

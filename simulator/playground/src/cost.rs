@@ -12,9 +12,6 @@ use wavesim_cost::model::{Effort, History};
 use wavesim_cost::profile::{self, Costs};
 use wavesim_cost::report;
 
-/// The size of the sample: that of a report, in the memory that a page may use. A slice of the timeline asks for remarks.
-const EFFORT: Effort = Effort { instructions: 200_000, waves: 256, timeline: 1, only: false };
-
 /// Runs a kernel, and predicts its time on a device. Returns the profile (`wavesim-profile-1`), the devices of its
 /// architecture, and the fault that ended the run.
 pub fn profile(
@@ -29,7 +26,6 @@ pub fn profile(
     let mut dispatch = prepared.dispatch(max_instructions);
     dispatch.cancel = Some(interrupt);
     dispatch.resident_bytes = RESIDENT_BYTES;
-    reserved.resize(Need::of(&prepared, &dispatch).profile(EFFORT.instructions))?;
     let arch = prepared.program.arch;
     let device = match device {
         // Names of files are not names of devices.
@@ -37,9 +33,11 @@ pub fn profile(
         None => data::device_of(arch),
     };
     let costs = device.and_then(Costs::of).map_err(|e| e.to_string())?;
+    let effort = Effort::page(&costs.model);
+    reserved.resize(Need::of(&prepared, &dispatch).profile(effort.instructions))?;
     let regions = profile::regions(&prepared);
     let history = &mut History::default();
-    let run = profile::run(&dispatch, &prepared.memory, &regions, &costs, &EFFORT, (history, true));
+    let run = profile::run(&dispatch, &prepared.memory, &regions, &costs, &effort, (history, true));
     let (profile, fault) = match run.map_err(|e| e.to_string())?.1 {
         Ok(profile) => (Some(profile), None),
         Err(fault) => (None, Some(fault)),

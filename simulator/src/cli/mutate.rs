@@ -220,8 +220,14 @@ fn predicted(input: &InputArgs) -> anyhow::Result<Vec<f64>> {
     let dispatch = input.dispatch(&prepared)?;
     let (regions, costs) = (profile::regions(&prepared), Costs::of(device)?);
     let history = &mut History::default();
-    let (_, result) =
-        profile::run(&dispatch, &prepared.memory, &regions, &costs, &Effort::TIME, (history, true))?;
+    let (_, result) = profile::run(
+        &dispatch,
+        &prepared.memory,
+        &regions,
+        &costs,
+        &Effort::time(&costs.model),
+        (history, true),
+    )?;
     let Ok(profile) = result else { return Ok(Vec::new()) };
     let mut clocks = vec![0.0; prepared.program.insts.len()];
     for row in &profile.rows {

@@ -124,8 +124,14 @@ fn profiled(args: &ProfileArgs, prepared: &Prepared, costs: &Costs) -> anyhow::R
     progress::catch_interrupts();
     let regions = profile::regions(prepared);
     let history = &mut History::default();
-    let (_, result) =
-        profile::run(&dispatch, &prepared.memory, &regions, costs, &Effort::REPORT, (history, true))?;
+    let (_, result) = profile::run(
+        &dispatch,
+        &prepared.memory,
+        &regions,
+        costs,
+        &Effort::report(&costs.model),
+        (history, true),
+    )?;
     Ok(match result {
         Ok(profile) => Ok(profile),
         Err(fault) => {

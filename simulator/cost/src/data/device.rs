@@ -133,6 +133,11 @@ pub struct DeviceMemory {
     pub channels: Quantity,
     /// Consecutive bytes in one channel.
     pub interleave: Quantity,
+    /// The channel of a block of so many bytes: its number, and the same shifted right by so many bits, in an exclusive or,
+    /// modulo the channels. 0 is no shift: no such term.
+    pub fold_1: Quantity,
+    /// As `fold_1`: another term.
+    pub fold_2: Quantity,
 }
 table!(
     DeviceMemory,
@@ -141,6 +146,8 @@ table!(
     latency = "latency",
     channels = "channels",
     interleave = "interleave",
+    fold_1 = "fold-1",
+    fold_2 = "fold-2",
 );
 
 /// A level of address translation.

@@ -1,6 +1,6 @@
 //! The files that are part of the program.
 
-use super::{ArchCost, Constants, CostError, DeviceCost, Quantity};
+use super::{ArchCost, Constants, CostError, DeviceCost, ModelCost, Quantity};
 use std::sync::LazyLock;
 use wavesim_asm::error::suggest;
 use wavesim_isa::arch::Arch;
@@ -26,8 +26,11 @@ const DEVICES: [(&str, &str); 7] = [
     ("simulator/cost/data/devices/gfx1250.toml", include_str!("../../data/devices/gfx1250.toml")),
 ];
 
-/// Files of architectures and of devices.
-type Files = (Vec<(Arch, ArchCost)>, Vec<DeviceCost>);
+/// The file of the model.
+const MODEL: (&str, &str) = ("simulator/cost/data/model.toml", include_str!("../../data/model.toml"));
+
+/// Files of architectures, of devices, and of the model.
+type Files = (Vec<(Arch, ArchCost)>, Vec<DeviceCost>, ModelCost);
 
 /// The parsed files. Tests parse each of them, so that an error is never met by users.
 static PARSED: LazyLock<Result<Files, CostError>> = LazyLock::new(|| {
@@ -37,7 +40,7 @@ static PARSED: LazyLock<Result<Files, CostError>> = LazyLock::new(|| {
     };
     let archs = ARCHS.iter().map(arch).collect::<Result<_, CostError>>()?;
     let devices = DEVICES.iter().map(|(file, text)| DeviceCost::parse(file, text));
-    Ok((archs, devices.collect::<Result<_, _>>()?))
+    Ok((archs, devices.collect::<Result<_, _>>()?, ModelCost::parse(MODEL.0, MODEL.1)?))
 });
 
 fn parsed() -> Result<&'static Files, CostError> {
@@ -53,9 +56,17 @@ pub fn arch(arch: Arch) -> Result<&'static ArchCost, CostError> {
     found.map(|(_, cost)| cost).ok_or(CostError::NoCosts(arch.name()))
 }
 
+/// Returns the choices of the model.
+///
+/// # Errors
+/// None: tests parse the file.
+pub fn model() -> Result<&'static ModelCost, CostError> {
+    Ok(&parsed()?.2)
+}
+
 /// Returns the devices.
 pub fn devices() -> impl Iterator<Item = &'static DeviceCost> {
-    parsed().ok().into_iter().flat_map(|(_, devices)| devices)
+    parsed().ok().into_iter().flat_map(|(_, devices, _)| devices)
 }
 
 /// Returns the names of the devices.
@@ -86,12 +97,13 @@ pub fn device_of(arch: Arch) -> Result<&'static DeviceCost, CostError> {
     parsed()?.1.iter().find(|d| d.arch() == arch).ok_or(CostError::NoCosts(arch.name()))
 }
 
-/// Returns all constants of a file of an architecture or of a device, with dotted keys.
+/// Returns all constants of a file, with dotted keys.
 pub fn constants<'a>(file: impl Into<File<'a>>) -> Vec<(String, &'a Quantity)> {
     let mut list = Vec::new();
     match file.into() {
         File::Arch(cost) => cost.each(&mut |key, quantity| list.push((key, quantity))),
         File::Device(cost) => cost.each(&mut |key, quantity| list.push((key, quantity))),
+        File::Model(cost) => cost.each(&mut |key, quantity| list.push((key, quantity))),
     }
     list
 }
@@ -102,6 +114,8 @@ pub enum File<'a> {
     Arch(&'a ArchCost),
     /// Of a device.
     Device(&'a DeviceCost),
+    /// Of the model.
+    Model(&'a ModelCost),
 }
 
 impl<'a> From<&'a ArchCost> for File<'a> {
@@ -113,5 +127,11 @@ impl<'a> From<&'a ArchCost> for File<'a> {
 impl<'a> From<&'a DeviceCost> for File<'a> {
     fn from(cost: &'a DeviceCost) -> File<'a> {
         File::Device(cost)
+    }
+}
+
+impl<'a> From<&'a ModelCost> for File<'a> {
+    fn from(cost: &'a ModelCost) -> File<'a> {
+        File::Model(cost)
     }
 }

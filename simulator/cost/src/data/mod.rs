@@ -1,16 +1,18 @@
-//! The tables of costs, in TOML: one file per architecture ([`ArchCost`]) and one per device ([`DeviceCost`]), in
-//! `data`. Every constant is a [`Quantity`] with its unit, its source and the kind of the source. The
+//! The tables of costs, in TOML: one file per architecture ([`ArchCost`]), one per device ([`DeviceCost`]), and one of the
+//! model's own choices ([`ModelCost`]), in `data`. Every constant is a [`Quantity`] with its unit, its source and the kind of the source. The
 //! model has no constants of its own.
 
 mod arch;
 mod device;
 mod error;
 mod list;
+mod model;
 
 pub use arch::{ArchCost, ClassRow, Issue, Lds, Processor, Select, UnitKind, VectorMemory};
 pub use device::{Cache, Chip, DeviceCost, DeviceMemory, LaunchCost, Path, Range, Scope, Tlb};
 pub use error::CostError;
-pub use list::{arch, constants, device, device_names, device_of, devices};
+pub use list::{arch, constants, device, device_names, device_of, devices, model};
+pub use model::{Bound, ModelCost, Sample, Sets};
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

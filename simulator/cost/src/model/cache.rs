@@ -27,6 +27,8 @@ pub struct Tags {
     sets: u64,
     ways: usize,
     entries: Vec<Entry>,
+    /// Shifts of the terms that select the set.
+    shifts: [u32; 3],
     clock: u64,
     /// The line of the last hit, and its entry.
     last: (u64, usize),
@@ -34,13 +36,14 @@ pub struct Tags {
 
 impl Tags {
     /// Creates a cache of `lines` lines.
-    pub fn new(lines: u64, ways: u64) -> Tags {
+    pub fn new(lines: u64, ways: u64, shifts: [u32; 3]) -> Tags {
         let ways = ways.clamp(1, lines.max(1));
         let sets = (lines / ways).max(1);
         Tags {
             sets,
             ways: ways as usize,
             entries: vec![Entry::default(); (sets * ways) as usize],
+            shifts,
             clock: 0,
             last: (0, 0),
         }
@@ -48,7 +51,8 @@ impl Tags {
 
     /// Returns the set of a line. The number is folded, as hardware does, so that strides of a power of two use all sets.
     fn set(&self, line: u64) -> u64 {
-        (line ^ line >> 7 ^ line >> 15 ^ line >> 23) % self.sets
+        let [a, b, c] = self.shifts;
+        (line ^ line >> a ^ line >> b ^ line >> c) % self.sets
     }
 
     /// Returns the entry of a line, if it is present.

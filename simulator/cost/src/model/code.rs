@@ -5,7 +5,7 @@ use crate::class::{self, InstCost};
 use crate::data::{ArchCost, UnitKind};
 use isa_spec::pcode::builtins::Control;
 use wavesim_asm::dialect::advice::{self, Idle};
-use wavesim_inspect::check::Scoreboard;
+use wavesim_inspect::check::{Clause, Scoreboard, clause};
 use wavesim_isa::arch::facts::Counter;
 use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::program::Program;
@@ -52,6 +52,8 @@ pub struct Inst {
     pub fetch: u64,
     /// Clocks that `s_nop` and `s_sleep` add.
     pub idle: u64,
+    /// The clause that it begins.
+    pub clause: Option<Clause>,
 }
 
 /// The instructions of a program.
@@ -108,6 +110,7 @@ impl Code {
                 ordered: e.class != Class::Smem,
                 fetch: program.pcs[index] / line,
                 idle: idle(program, index, e, cost),
+                clause: clause(program, index),
             }
         };
         let insts = effects.iter().enumerate().map(of).collect();

@@ -4,7 +4,8 @@
 use super::cache::{Queue, Tags, ticks};
 use super::code::{BarrierPart, Code};
 use super::memory::MemorySystem;
-use super::stall::{Counts, Slice, Stall};
+use super::stall::{Counts, Slice, Stall, WindowTicks};
+use super::steps::Steps;
 use crate::class::REGISTERS;
 use crate::data::{ArchCost, UnitKind};
 use crate::record::{Group, Record};
@@ -33,6 +34,31 @@ struct Wave<'r> {
     /// The line of code of its last instruction.
     fetched: u64,
     waiting: bool,
+    /// The clause that it is in.
+    clause: Option<Running>,
+    /// When another wave's clause has ended that it waited for.
+    claimed: u64,
+    /// The part of its workgroup's run that it is in, and when that began.
+    window: (usize, u64),
+}
+
+/// A clause that a wave is in (RDNA3 manual, *Instruction Clauses*).
+#[derive(Clone, Copy)]
+struct Running {
+    /// The unit of its first instruction; none before that, and after a break.
+    unit: Option<UnitKind>,
+    /// Instructions until its end, and until the next break.
+    left: usize,
+    until_break: usize,
+    part: usize,
+}
+
+/// What keeps a unit for the clause of a wave.
+#[derive(Clone, Default)]
+struct Claim {
+    holder: Option<usize>,
+    /// Waves that wait for its end.
+    parked: Vec<usize>,
 }
 
 /// A resident workgroup.
@@ -53,6 +79,7 @@ struct Resident {
 #[derive(Clone, Default)]
 struct Simd {
     units: [Queue; UnitKind::ALL.len()],
+    claims: [Claim; UnitKind::ALL.len()],
     waves: usize,
 }
 
@@ -61,6 +88,7 @@ struct Processor {
     simds: Vec<Simd>,
     /// Units that SIMDs share, by port.
     ports: Vec<[Queue; UnitKind::ALL.len()]>,
+    claims: Vec<[Claim; UnitKind::ALL.len()]>,
     code: Tags,
     groups: usize,
 }
@@ -79,6 +107,10 @@ pub struct Setup<'a> {
     pub start_interval: u64,
     /// Slices of the timeline to keep.
     pub timeline: usize,
+    /// Shifts of the terms that select the set of a line.
+    pub sets: [u32; 3],
+    /// The distance of the numbers of workgroups that follow each other on a die.
+    pub stride: u64,
 }
 
 /// The machine.
@@ -100,6 +132,8 @@ pub struct Machine<'a, 'r> {
     /// Parts of the waves' time, for a timeline.
     pub timeline: Vec<Slice>,
     resident_ticks: u64,
+    window_ticks: Vec<WindowTicks>,
+    steps: Steps,
     per_port: usize,
     wave_interval: u64,
     unit_interval: u64,
@@ -116,10 +150,12 @@ impl<'a, 'r> Machine<'a, 'r> {
         let processor = || Processor {
             simds: vec![Simd::default(); simds],
             ports: vec![Default::default(); simds.div_ceil(per_port)],
-            code: Tags::new(lines.max(1), cost.issue.instruction_ways.count()),
+            claims: vec![Default::default(); simds.div_ceil(per_port)],
+            code: Tags::new(lines.max(1), cost.issue.instruction_ways.count(), setup.sets),
             groups: 0,
         };
         Machine {
+            steps: Steps::of(groups, setup.stride),
             setup,
             groups,
             memory,
@@ -134,6 +170,7 @@ impl<'a, 'r> Machine<'a, 'r> {
             ends: Vec::new(),
             timeline: Vec::new(),
             resident_ticks: 0,
+            window_ticks: groups.iter().map(|g| WindowTicks(vec![0; g.windows.len().max(1)])).collect(),
             per_port,
             wave_interval: ticks(cost.issue.wave_interval.value()),
             unit_interval: ticks(cost.issue.unit_interval.value()),
@@ -159,6 +196,11 @@ impl<'a, 'r> Machine<'a, 'r> {
     /// Returns the ticks of waves that were resident.
     pub fn resident_ticks(&self) -> u64 {
         self.resident_ticks
+    }
+
+    /// Returns by workgroup the ticks of the recorded parts of its run.
+    pub fn window_ticks(&self) -> &[WindowTicks] {
+        &self.window_ticks
     }
 
     /// Returns the share of `time` for which a unit was busy, of the busiest processor.
@@ -219,6 +261,9 @@ impl<'a, 'r> Machine<'a, 'r> {
                 outstanding: vec![VecDeque::new(); self.setup.code.counters.len()],
                 fetched: u64::MAX,
                 waiting: false,
+                clause: None,
+                claimed: 0,
+                window: (0, start),
             });
             self.resident_ticks = self.resident_ticks.wrapping_sub(start);
             self.queue.push(Reverse((start, index)));
@@ -233,6 +278,12 @@ impl<'a, 'r> Machine<'a, 'r> {
         };
         let inst = &code.insts[record.index as usize];
         let base = self.waves[index].ready;
+        self.enter_window(index, base);
+        let claim = self.claim(index, inst.unit);
+        if claim.holder.is_some_and(|holder| holder != index) {
+            claim.parked.push(index);
+            return;
+        }
         let mut time = base;
         let mut stall = Stall::None;
         // Each reason counts for the time by which it is later than those before.
@@ -285,7 +336,7 @@ impl<'a, 'r> Machine<'a, 'r> {
             true => &mut self.processors[processor].ports[port][at],
             false => &mut self.processors[processor].simds[simd].units[at],
         };
-        later(unit.free(), Stall::Unit(inst.unit));
+        later(unit.free().max(wave.claimed), Stall::Unit(inst.unit));
         let busy = inst.busy.max(if inst.unit == UnitKind::None { 0 } else { self.unit_interval });
         let mut occupied = busy;
         let mut done = time + inst.latency;
@@ -362,9 +413,70 @@ impl<'a, 'r> Machine<'a, 'r> {
         wave.next += 1;
         wave.ready = next;
         wave.reason = stall;
+        match inst.clause {
+            Some(clause) => {
+                let until_break = if clause.part == 0 { clause.length } else { clause.part };
+                wave.clause =
+                    Some(Running { unit: None, left: clause.length, until_break, part: clause.part });
+            }
+            None => self.pass_clause(index, inst.unit, time + self.wave_interval),
+        }
         match inst.barrier {
             BarrierPart::None => self.queue.push(Reverse((next, index))),
             part => self.barrier(index, part, next + inst.latency),
+        }
+    }
+
+    /// Counts the time of a wave for the part of its workgroup's run that it is in.
+    fn enter_window(&mut self, index: usize, now: u64) {
+        let wave = &mut self.waves[index];
+        let (windows, ticks) = (&self.groups[wave.group].windows, &mut self.window_ticks[wave.group].0);
+        let ended = wave.next >= wave.records.len();
+        let starts = |at: usize| windows.get(at).and_then(|w| w.starts.get(wave.number).copied());
+        while starts(wave.window.0 + 1).is_some_and(|start| wave.next >= start as usize && !ended) {
+            ticks[wave.window.0] += now - wave.window.1;
+            wave.window = (wave.window.0 + 1, now);
+        }
+        if ended {
+            ticks[wave.window.0] += now - wave.window.1;
+        }
+    }
+
+    /// Returns what may keep a unit of a wave's SIMD, or of its port, for another wave.
+    fn claim(&mut self, index: usize, unit: UnitKind) -> &mut Claim {
+        let wave = &self.waves[index];
+        let processor = &mut self.processors[wave.processor];
+        match is_shared(unit) {
+            true => &mut processor.claims[wave.simd / self.per_port][index_of(unit)],
+            false => &mut processor.simds[wave.simd].claims[index_of(unit)],
+        }
+    }
+
+    /// A wave has issued an instruction of its clause, if it is in one: `next` is when another wave could issue.
+    fn pass_clause(&mut self, index: usize, unit: UnitKind, next: u64) {
+        let Some(mut running) = self.waves[index].clause else { return };
+        if running.unit.is_none() && unit != UnitKind::None {
+            running.unit = Some(unit);
+            self.claim(index, unit).holder = Some(index);
+        }
+        running.left -= 1;
+        running.until_break -= 1;
+        if running.left == 0 || running.until_break == 0 {
+            self.end_clause(running, index, next);
+            (running.unit, running.until_break) = (None, running.part.max(1));
+        }
+        self.waves[index].clause = (running.left > 0).then_some(running);
+    }
+
+    /// Lets other waves issue after a clause, or a part of one.
+    fn end_clause(&mut self, running: Running, index: usize, now: u64) {
+        let Some(unit) = running.unit else { return };
+        let claim = self.claim(index, unit);
+        claim.holder = None;
+        for parked in std::mem::take(&mut claim.parked) {
+            let wave = &mut self.waves[parked];
+            wave.claimed = wave.claimed.max(now);
+            self.queue.push(Reverse((wave.ready.max(now), parked)));
         }
     }
 
@@ -381,6 +493,7 @@ impl<'a, 'r> Machine<'a, 'r> {
         let scalar = inst.group == Class::Smem;
         let per_line = ticks(1.0 / vm.lines_per_clock.value().max(1e-3));
         let addresses = ticks(f64::from(record.lanes) / vm.lanes_per_clock.value().max(1e-3));
+        self.memory.set_step(self.steps.step(wave.number, wave.next));
         let start = self.memory.admit(processor, time);
         let mut done = start;
         for (number, line) in lines.iter().enumerate() {
@@ -459,6 +572,12 @@ impl<'a, 'r> Machine<'a, 'r> {
 
     /// A wave has executed its last recorded instruction.
     fn end_wave(&mut self, index: usize) {
+        let ready = self.waves[index].ready;
+        self.enter_window(index, ready);
+        // Its record ends in a clause.
+        if let Some(running) = self.waves[index].clause.take() {
+            self.end_clause(running, index, ready);
+        }
         let wave = &mut self.waves[index];
         let time = wave.ready;
         // Frees the memory of a wave that is not needed any more.

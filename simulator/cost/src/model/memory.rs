@@ -2,8 +2,10 @@
 //! of the bandwidths that they have in common with the processors that are not simulated.
 
 use super::cache::{Queue, Tags, fraction_of, resident_share, ticks};
+use super::channels::Channels;
 use super::footprint::Footprint;
-use crate::data::{ArchCost, Cache, DeviceCost, Path, Quantity, Scope};
+use crate::data::{Cache, Path, Quantity, Scope};
+use crate::profile::Costs;
 use crate::record::{Line, line_and_sector};
 use foldhash::HashSet;
 
@@ -63,9 +65,7 @@ pub struct MemorySystem {
     names: Vec<String>,
     has_last: bool,
     translations: Vec<Translation>,
-    channels: Vec<Queue>,
-    channel_service: u64,
-    channel_lines: u64,
+    channels: Channels,
     memory_latency: u64,
     memory_lines: u64,
     shares: Shares,
@@ -101,10 +101,16 @@ pub struct Share {
     pub of_die: f64,
     /// The part of the active processors of the device.
     pub of_device: f64,
+    /// Workgroups that they hold at a time.
+    pub at_a_time: u64,
+    /// Dies that have workgroups.
+    pub dies: u64,
+    /// The distance of the numbers of workgroups that follow each other on a die.
+    pub stride: u64,
 }
 
 impl Level {
-    fn new(cache: &Cache, share: &Share, tagged: bool) -> Level {
+    fn new(cache: &Cache, share: &Share, tagged: bool, sets: [u32; 3]) -> Level {
         let of_processor = cache.scope == Scope::Processor;
         let count = if of_processor { share.processors } else { 1 };
         let part = match cache.scope {
@@ -119,7 +125,7 @@ impl Level {
             bytes_per_tick: per_tick(&cache.bytes_per_clock),
             loads: cache.load_bytes_per_clock.as_ref().map(|clock| (Queue::default(), per_tick(clock))),
             capacity: cache.bytes.value(),
-            tags: if tagged { vec![Tags::new(lines, cache.ways.count()); count] } else { Vec::new() },
+            tags: if tagged { vec![Tags::new(lines, cache.ways.count(), sets); count] } else { Vec::new() },
             queues: vec![Queue::default(); count],
             hits: 0,
             misses: 0,
@@ -134,21 +140,20 @@ impl Level {
 
 impl MemorySystem {
     /// Creates the memory system of `share.processors` processors.
-    pub fn new(arch: &ArchCost, device: &DeviceCost, share: &Share, footprint: Footprint) -> MemorySystem {
+    pub fn new(costs: &Costs, share: &Share, footprint: Footprint) -> MemorySystem {
+        let Costs { arch, device, model, .. } = costs;
+        let sets = model.sets.shifts();
         let of = |path| device.caches.iter().filter(move |cache| cache.path == path);
 
         let vector: Vec<&Cache> = of(Path::Vector).collect();
         let (line_bytes, sector_bytes) = line_and_sector(arch);
         let m = &device.memory;
-        let clock = device.chip.clock.value() * 1e6;
-        let bytes_per_clock = m.bandwidth.value() * 1e9 * m.efficiency.value() / clock * share.of_device;
         let has_last = vector.last().is_some_and(|c| c.scope == Scope::Device && vector.len() > 2);
         let names = vector.iter().map(|c| c.name.clone()).collect();
         // `hits_last` stands for the tags of the last one.
         let tagged = vector.len() - usize::from(has_last);
-        let level = |(at, cache): (usize, &Cache)| Level::new(cache, share, at < tagged);
+        let level = |(at, cache): (usize, &Cache)| Level::new(cache, share, at < tagged, sets);
         let levels: Vec<Level> = vector.into_iter().enumerate().map(level).collect();
-        let channels = ((m.channels.value() * share.of_device).round() as usize).max(1);
         let translations = device.tlbs.iter().zip(&footprint.pages).map(|(tlb, pages)| {
             let of_processor = tlb.scope == Scope::Processor;
             let count = if of_processor { share.processors } else { 1 };
@@ -164,7 +169,11 @@ impl MemorySystem {
                 reach: tlb.entries.value() * tlb.page_bytes.value(),
                 // The processors that are not simulated use their part of the entries.
                 tags: vec![
-                    Tags::new((tlb.entries.value() * part.powf(pages.growth)) as u64, tlb.ways.count());
+                    Tags::new(
+                        (tlb.entries.value() * part.powf(pages.growth)) as u64,
+                        tlb.ways.count(),
+                        sets
+                    );
                     count
                 ],
                 queues: vec![Queue::default(); count],
@@ -181,11 +190,9 @@ impl MemorySystem {
             names,
             has_last,
             levels,
-            scalar: of(Path::Scalar).next().map(|cache| Level::new(cache, share, true)),
+            scalar: of(Path::Scalar).next().map(|cache| Level::new(cache, share, true, sets)),
             translations: translations.collect(),
-            channel_service: ticks(line_bytes as f64 / (bytes_per_clock / channels as f64).max(1e-6)),
-            channels: vec![Queue::default(); channels],
-            channel_lines: (m.interleave.count() / line_bytes).max(1),
+            channels: Channels::new(costs, share),
             memory_latency: ticks(m.latency.value()),
             memory_lines: 0,
             shares: Shares::default(),
@@ -227,6 +234,11 @@ impl MemorySystem {
             delay = start - now + level.miss;
         }
         delay
+    }
+
+    /// Sets by how many lines the present accesses move from a workgroup to the next one; 0 if that is not known.
+    pub fn set_step(&mut self, lines: f64) {
+        self.channels.step = lines;
     }
 
     /// Waits until the processor can have another line outstanding; returns when.
@@ -349,13 +361,7 @@ impl MemorySystem {
             level.misses += 1;
         }
         self.memory_lines += 1;
-        let channel = self.channel(number);
-        self.channels[channel].take(at, self.channel_service) + self.memory_latency
-    }
-
-    fn channel(&self, number: u64) -> usize {
-        let block = number / self.channel_lines;
-        ((block ^ block >> 7 ^ block >> 13) % self.channels.len() as u64) as usize
+        self.channels.take(number, at) + self.memory_latency
     }
 
     /// Returns whether the cache of the device has a line. Its tags are not simulated, because other dies and other
@@ -387,9 +393,7 @@ impl MemorySystem {
             }
         }
         self.memory_lines += 1;
-        let channel = self.channel(number);
-        let service = self.channel_service;
-        self.channels[channel].take(at, service);
+        self.channels.take(number, at);
     }
 
     /// Stores to a line; returns when the store is complete. Stores pass through the cache of the processor to that of
@@ -463,13 +467,12 @@ impl MemorySystem {
             }
         };
         let mut out: Vec<LevelCount> = self.levels.iter().zip(&self.names).map(level).collect();
-        let busy: u64 = self.channels.iter().map(|q| q.busy).sum::<u64>() / self.channels.len() as u64;
         out.push(LevelCount {
             name: memory.to_string(),
             hits: self.memory_lines,
             misses: 0,
             bytes: self.memory_lines * self.line_bytes,
-            busy: share(busy),
+            busy: share(self.channels.busy()),
         });
         for (index, translation) in self.translations.iter().enumerate() {
             let busy = translation.queues.iter().map(|q| q.busy).max().unwrap_or(0);
@@ -482,6 +485,6 @@ impl MemorySystem {
     /// Returns when all queues are empty: the end of the writes that nothing waits for.
     pub fn drained(&self) -> u64 {
         let levels = self.levels.iter().flat_map(|level| &level.queues);
-        levels.chain(&self.channels).map(|queue| queue.free()).max().unwrap_or(0)
+        levels.map(|queue| queue.free()).max().unwrap_or(0).max(self.channels.free())
     }
 }

@@ -5,20 +5,24 @@
 //! workgroups to record, [`predict`] runs them.
 
 mod cache;
+mod channels;
 mod code;
 mod footprint;
 mod machine;
 mod memory;
 mod stall;
+mod steps;
+mod windows;
 
 pub use cache::TICKS;
 pub use footprint::{Footprint, History, Region, Scale};
 pub use memory::LevelCount;
 pub use stall::{Counts, Slice, Stall};
 
-use crate::data::{ArchCost, DeviceCost, Range, Scope, UnitKind};
+use crate::data::{ArchCost, DeviceCost, ModelCost, Range, Scope, UnitKind};
 use crate::lint::used_registers;
 use crate::occupancy::{Occupancy, Resources, occupancy};
+use crate::profile::Costs;
 use crate::record::{Group, Plan};
 use code::Code;
 use machine::{Machine, Setup};
@@ -40,15 +44,44 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// For a report.
-    pub const REPORT: Effort = Effort { instructions: 2_000_000, waves: 768, timeline: 20_000, only: false };
-    /// For a time alone.
-    pub const TIME: Effort = Effort { instructions: 400_000, waves: 320, timeline: 0, only: false };
+    /// Returns the effort for a report.
+    pub fn report(model: &ModelCost) -> Effort {
+        let s = &model.sample;
+        Effort {
+            instructions: s.report_instructions.count(),
+            waves: s.report_waves.count(),
+            timeline: s.report_slices.count() as usize,
+            only: false,
+        }
+    }
+
+    /// Returns the effort for a time alone.
+    pub fn time(model: &ModelCost) -> Effort {
+        let s = &model.sample;
+        Effort {
+            instructions: s.time_instructions.count(),
+            waves: s.time_waves.count(),
+            timeline: 0,
+            only: false,
+        }
+    }
+
+    /// Returns the effort for a report in the memory that a page may use: a slice of the timeline asks for remarks.
+    pub fn page(model: &ModelCost) -> Effort {
+        let s = &model.sample;
+        Effort {
+            instructions: s.page_instructions.count(),
+            waves: s.page_waves.count(),
+            timeline: 1,
+            only: false,
+        }
+    }
 
     /// Returns the effort for a kernel of which `launches` have been predicted before: later ones resemble them.
-    pub fn after(self, launches: u64) -> Effort {
-        let part = 1 << (launches / 2).min(2);
-        Effort { instructions: self.instructions / part, waves: self.waves / part, ..self }
+    pub fn after(self, launches: u64, model: &ModelCost) -> Effort {
+        let s = &model.sample;
+        let halvings = (launches / s.halve_after.count().max(1)).min(s.halvings.count()).min(16);
+        Effort { instructions: self.instructions >> halvings, waves: (self.waves >> halvings).max(1), ..self }
     }
 }
 
@@ -76,13 +109,8 @@ pub struct LaunchPlan {
 }
 
 /// Chooses the workgroups to record.
-pub fn plan(
-    program: &Program,
-    shape: &Shape,
-    arch: &ArchCost,
-    device: &DeviceCost,
-    effort: &Effort,
-) -> LaunchPlan {
+pub fn plan(program: &Program, shape: &Shape, costs: &Costs, effort: &Effort) -> LaunchPlan {
+    let Costs { arch, device, model: ModelCost { sample: choices, .. }, .. } = costs;
     let effects = wavesim_machine::exec::effects::table(program, shape.wave_size);
     let entry = program.inst_at(shape.entry_pc).unwrap_or(0);
     let resources = Resources::of(shape, used_registers(program, &effects, entry));
@@ -96,7 +124,7 @@ pub fn plan(
     // At least two rounds of one processor, if there are as many.
     let most = (effort.waves / waves).max(2).min(of_die);
     let each = of_die.div_ceil(active);
-    let rounds = 3;
+    let rounds = choices.rounds.count().max(1);
     let (processors, groups) = if of_die <= most {
         (active, of_die)
     } else {
@@ -106,7 +134,9 @@ pub fn plan(
     };
     let record = Plan {
         groups: sample(groups, of_die, processors * resident, dies, workgroups),
-        each: (effort.instructions / groups.max(1)).max(waves * 64),
+        each: (effort.instructions / groups.max(1)).max(waves * choices.least_instructions.count().max(1)),
+        windows: choices.windows.count().max(1),
+        growth: choices.growth.value().max(1.0),
         only: effort.only,
     };
     LaunchPlan {
@@ -158,6 +188,8 @@ pub struct Prediction {
     pub sampling_error: f64,
     /// Workgroups simulated, and wave-instructions simulated.
     pub sample: (u64, u64),
+    /// Parts of the run of a workgroup that were recorded; 1 if all of it was.
+    pub windows: usize,
     /// Wave-instructions of the launch.
     pub instructions: u64,
     /// What the simulated part is multiplied with for totals of the launch.
@@ -184,15 +216,16 @@ pub fn predict(
     program: &Program,
     shape: &Shape,
     plan: &LaunchPlan,
-    (arch, device): (&ArchCost, &DeviceCost),
+    costs: &Costs,
     (groups, instructions): (&[Group], u64),
     (regions, history): (&[Region], &mut History),
     (effort, first): (&Effort, bool),
 ) -> Prediction {
+    let Costs { arch, device, model, .. } = costs;
     let code = Code::of(program, shape.wave_size, arch);
     let recorded: u64 = groups.iter().map(Group::recorded).sum();
     let executed: u64 = groups.iter().map(|g| g.executed).sum();
-    // Long waves are recorded from their beginning only.
+    // Long waves are recorded in parts.
     let length = if recorded == 0 { 1.0 } else { executed as f64 / recorded as f64 };
     let sampled = groups.len().max(1) as f64;
     let of_die = plan.of_die as f64 / sampled;
@@ -202,6 +235,9 @@ pub fn predict(
         processors: plan.processors,
         of_die: plan.processors as f64 / plan.active as f64,
         of_device: plan.processors as f64 / (plan.active as f64 * dies),
+        at_a_time: (plan.processors * plan.resident) as u64,
+        dies: dies.round() as u64,
+        stride: all_dies,
     };
     let at_a_time = (plan.processors * plan.resident) as f64;
     let die_at_a_time = (plan.active as f64 * plan.resident as f64).min(plan.of_die as f64);
@@ -216,7 +252,7 @@ pub fn predict(
     let pages: Vec<u64> = device.tlbs.iter().map(|tlb| tlb.page_bytes.count().max(line)).collect();
     let footprint = Footprint::of(groups, (line, &pages), regions, history, &scale);
     let bytes = footprint.bytes;
-    let memory = MemorySystem::new(arch, device, &share, footprint);
+    let memory = MemorySystem::new(costs, &share, footprint);
     let setup = Setup {
         code: &code,
         cost: arch,
@@ -224,6 +260,8 @@ pub fn predict(
         resident: plan.resident,
         start_interval: cache::ticks(device.launch.workgroup_interval.value() / share.of_die),
         timeline: effort.timeline,
+        sets: model.sets.shifts(),
+        stride: all_dies,
     };
     let mut machine = Machine::new(&setup, groups, memory);
     let mut time = machine.run();
@@ -231,7 +269,8 @@ pub fn predict(
     time = time.max(machine.memory().drained());
     history.add(groups, line, regions, bytes);
     let simulated = time as f64 / TICKS as f64;
-    let (clocks, error) = extend(plan, &device.range, &machine.ends, simulated, sampled, length);
+    let (length, cut) = windows::length(groups, machine.window_ticks(), &device.range);
+    let (clocks, error) = extend(plan, &device.range, &machine.ends, simulated, sampled, (length, cut));
     let launch = launch_microseconds(device, first);
     let microseconds = launch + clocks / device.chip.clock.value();
     let units = UnitKind::ALL.iter().filter(|u| **u != UnitKind::None);
@@ -243,6 +282,7 @@ pub fn predict(
         simulated,
         sampling_error: error,
         sample: (groups.len() as u64, recorded),
+        windows: groups.iter().map(|g| g.windows.len()).max().unwrap_or(1).max(1),
         instructions,
         scale: if recorded == 0 { 1.0 } else { instructions as f64 / recorded as f64 },
         levels: machine.memory().counts(&device.memory.name, time),
@@ -262,12 +302,12 @@ fn extend(
     ends: &[u64],
     simulated: f64,
     sampled: f64,
-    length: f64,
+    (length, cut): (f64, f64),
 ) -> (f64, f64) {
     let each = plan.of_die as f64 / plan.active as f64;
     let own = sampled / plan.processors as f64;
     if each <= own * 1.001 {
-        return (simulated * length, if length > 1.001 { range.cut_waves.value() } else { 0.0 });
+        return (simulated * length, cut);
     }
     // After the first round, workgroups end at a steady rate.
     let mut ends: Vec<f64> = ends.iter().map(|t| *t as f64 / TICKS as f64).collect();
@@ -287,7 +327,8 @@ fn extend(
         (simulated / own, range.one_round.value())
     };
     let all = simulated * length + (each - own) * slope * length;
-    (all, (error * (all - simulated * length) / all.max(1.0)).min(1.0))
+    let error = error * (all - simulated * length) / all.max(1.0);
+    (all, error.hypot(cut).min(1.0))
 }
 
 /// Returns the microseconds of a copy of `bytes` bytes: within the device, through its caches and its memory, or between

@@ -121,6 +121,10 @@ impl Counts {
     }
 }
 
+/// By recorded part of a workgroup's run: the ticks that its waves took, in all.
+#[derive(Debug, Clone, Default)]
+pub struct WindowTicks(pub Vec<u64>);
+
 /// A part of a wave's time in which it did not issue.
 #[derive(Debug, Clone, Copy)]
 pub struct Slice {

@@ -43,7 +43,7 @@ pub fn json(profile: &Profile, program: &Program) -> Value {
         "occupancy": {"waves_per_simd": o.waves_of_simd, "most": o.most, "workgroups": o.workgroups,
             "limit": o.limit.name(), "resident_waves": p.waves},
         "sample": {"workgroups": p.sample.0, "of_workgroups": plan.workgroups, "instructions": p.sample.1,
-            "of_instructions": p.instructions, "error": p.sampling_error},
+            "of_instructions": p.instructions, "parts": p.windows, "error": p.sampling_error},
         "roofline": {"flop": r.operations, "bytes": r.bytes, "flop_per_second": r.rate, "intensity": r.intensity(),
             "attainable": r.attainable(), "memory_roof": r.memory_roof, "vector_roof": r.vector_roof},
         "units": p.units.iter().map(|(u, busy)| (u.name().to_string(), json!(busy))).collect::<Map<_, _>>(),

@@ -99,8 +99,16 @@ fn summary(profile: &Profile, out: &mut String) {
     };
     let _ = writeln!(
         out,
-        "sample        {} of {} workgroups, {} of {} instructions; {error}",
-        p.sample.0, plan.workgroups, p.sample.1, p.instructions
+        "sample        {} of {} workgroups, {} of {} instructions{}; {error}",
+        p.sample.0,
+        plan.workgroups,
+        p.sample.1,
+        p.instructions,
+        if p.windows > 1 {
+            format!(" in up to {} parts of each workgroup", p.windows)
+        } else {
+            String::new()
+        }
     );
     let r = &profile.roofline;
     let _ = writeln!(

@@ -16,7 +16,7 @@ pub fn prepare(arch: Arch, header: &str, code: &str) -> Prepared {
 }
 
 pub fn profiled(prepared: &Prepared, changes: &str) -> Profile {
-    with_effort(prepared, changes, &Effort::REPORT)
+    with_effort(prepared, changes, &Effort::report(data::model().expect("a file")))
 }
 
 fn with_effort(prepared: &Prepared, changes: &str, effort: &Effort) -> Profile {
@@ -29,6 +29,10 @@ fn with_effort(prepared: &Prepared, changes: &str, effort: &Effort) -> Profile {
     let run = profile::run(&dispatch, &prepared.memory, &regions, &costs, effort, (history, true))
         .expect("a device");
     run.1.expect("no fault")
+}
+
+fn time() -> Effort {
+    Effort::time(data::model().expect("a file"))
 }
 
 const ONE: &str = "local = 32, 1, 1\nglobal = 1, 1, 1\n";
@@ -184,7 +188,7 @@ fn loads_return_the_data_of_each_lane() {
 fn workgroups_start_at_intervals() {
     let clocks = |interval: u32| {
         let changes = format!("launch.workgroup-interval={interval}");
-        with_effort(&stores(60_000), &changes, &Effort::TIME).prediction.clocks
+        with_effort(&stores(60_000), &changes, &time()).prediction.clocks
     };
     let of_die = 10_000.0;
     assert!((clocks(50) / (50.0 * of_die) - 1.0).abs() < 0.1, "{}", clocks(50));
@@ -209,8 +213,15 @@ fn other_dies_have_what_they_wrote() {
         let mut run = || {
             let dispatch = prepared.dispatch(1 << 30);
             let launch = (&mut *history, true);
-            let run = profile::run(&dispatch, &prepared.memory, &regions, &costs, &Effort::REPORT, launch)
-                .expect("costs");
+            let run = profile::run(
+                &dispatch,
+                &prepared.memory,
+                &regions,
+                &costs,
+                &Effort::report(&costs.model),
+                launch,
+            )
+            .expect("costs");
             let levels = run.1.expect("no fault").prediction.levels;
             levels.into_iter().find(|level| level.name == "L2").expect("a cache").hits
         };
@@ -226,7 +237,7 @@ fn other_dies_have_what_they_wrote() {
 /// If only the sample runs, the prediction is the same, and other workgroups leave no trace.
 #[test]
 fn only_the_sample_runs_if_told_so() {
-    let effort = Effort { waves: 64, ..Effort::TIME };
+    let effort = Effort { waves: 64, ..time() };
     let (whole, sampled) = (stores(4096), stores(4096));
     let a = with_effort(&whole, "", &effort).prediction;
     let b = with_effort(&sampled, "", &Effort { only: true, ..effort }).prediction;
@@ -253,4 +264,74 @@ fn costs_of_another_architecture_need_its_waves() {
     assert_eq!(e, "gfx1250 is a device of cdna5; the program is for cdna3");
     let e = Costs::of(data::device("gfx950").expect("a device")).unwrap().check(&prepared.program, 64);
     assert!(e.is_err(), "only if changed");
+}
+
+/// A clause keeps the unit of its kind for one wave, even if that leaves it idle.
+#[test]
+fn clauses_keep_their_unit() {
+    let clocks = |first: &str, between: &str| {
+        let loads: String =
+            (0..8).map(|n| format!("  global_load_b32 v{}, v1, s[6:7]\n{between}", 2 + n)).collect();
+        let code = format!(
+            "  s_load_b64 s[6:7], s[3:4], null\n  v_lshlrev_b32 v1, 2, v0\n  s_waitcnt lgkmcnt(0)\n  {first}\n{loads}  s_waitcnt vmcnt(0)"
+        );
+        let header = "arg_x: u32[256] = repeat(1)\nlocal = 256, 1, 1\nglobal = 1, 1, 1\n";
+        profiled(&prepare(Arch::Rdna3, header, &code), "").prediction.clocks
+    };
+    // Waves share a port. Without the clause, others issue while one does nothing for 16 clocks after each of 8 loads.
+    let (with, without) = (clocks("s_clause 0xf", "  s_nop 15\n"), clocks("s_nop 0", "  s_nop 15\n"));
+    assert!(with - without > 8.0 * 16.0, "{with} {without}");
+    // A break after every two instructions lets them.
+    let breaks = clocks("s_clause 0x20f", "  s_nop 15\n");
+    assert!(breaks < with - 8.0 * 8.0, "{breaks} {with}");
+    let (with, without) = (clocks("s_clause 0x7", ""), clocks("s_nop 0", ""));
+    assert!((with - without).abs() < 40.0, "{with} {without}");
+}
+
+/// A wave of two phases, the second of which is slower: parts of both are recorded.
+#[test]
+fn long_waves_are_sampled_by_phase() {
+    let phase = |label: &str, inst: &str| {
+        format!(
+            "  s_mov_b32 s6, 20000\n{label}:\n{}  s_sub_u32 s6, s6, 1\n  s_cmp_lg_u32 s6, 0\n  s_cbranch_scc1 {label}\n",
+            inst.repeat(4)
+        )
+    };
+    let code = phase("one", "  v_add_f32 v1, v2, v3\n") + &phase("two", "  v_exp_f32 v1, v1\n");
+    let prepared = prepare(Arch::Rdna3, ONE, &code);
+    let of = |changes: &str, instructions: u64| {
+        with_effort(&prepared, changes, &Effort { instructions, ..time() }).prediction
+    };
+    let (whole, sampled) = (of("", 1_000_000), of("", 20_000));
+    assert_eq!((whole.windows, whole.sampling_error), (1, 0.0));
+    assert!(sampled.sample.1 < 60_000 && sampled.windows > 4, "{:?} {}", sampled.sample, sampled.windows);
+    assert_eq!(sampled.instructions, whole.instructions);
+    let error = (sampled.clocks / whole.clocks - 1.0).abs();
+    assert!(error < 0.15 && error < 2.0 * sampled.sampling_error, "{error} {}", sampled.sampling_error);
+    // Only its beginning, which says nothing of the second phase.
+    let beginning = of("sample.windows=1", 20_000);
+    assert!(beginning.clocks < 0.7 * whole.clocks, "{} {}", beginning.clocks, whole.clocks);
+}
+
+/// Lines that are all in one channel of memory come one after another.
+#[test]
+fn strides_that_keep_few_channels_busy_are_slow() {
+    let clocks = |shift: u32, changes: &str| {
+        let load = |n: u32| {
+            let next = format!("  v_add_u32 v1, {:#x}, v1\n", 64u32 << shift);
+            format!("  global_load_dword v{}, v1, s[6:7]\n{next}", 2 + n)
+        };
+        let code = format!(
+            "  s_load_dwordx2 s[6:7], s[3:4], 0\n  v_lshlrev_b32 v1, {shift}, v0\n  s_waitcnt lgkmcnt(0)\n{}  s_waitcnt vmcnt(0)",
+            (0..8).map(load).collect::<String>()
+        );
+        let header = "arg_x: u32[4194304] = repeat(1)\nlocal = 64, 1, 1\nglobal = 1, 1, 1\n";
+        profiled(&prepare(Arch::Cdna3, header, &code), changes).prediction.clocks
+    };
+    // 32 KB are 128 channels of 256 bytes.
+    let plain = "memory.fold-1=0,memory.fold-2=0";
+    let (unit, strided) = (clocks(7, plain), clocks(15, plain));
+    assert!(strided > 2.0 * unit, "{unit} {strided}");
+    // A hash of the address spreads them.
+    assert!(clocks(15, "") < 0.6 * strided, "{} {strided}", clocks(15, ""));
 }

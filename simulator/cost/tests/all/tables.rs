@@ -26,6 +26,11 @@ fn every_architecture_and_device_has_costs_with_sources() {
         let device = data::device_of(arch).expect("a device");
         assert_eq!(device.arch(), arch);
     }
+    let model = data::model().expect("a file");
+    let listed = |(key, quantity): &(String, &data::Quantity)| {
+        assert!(model.sources.contains_key(quantity.source.get_ref()) && !quantity.unit.is_empty(), "{key}");
+    };
+    data::constants(model).iter().for_each(listed);
     for name in data::device_names() {
         let device = data::device(name).expect("a device");
         assert_eq!(device.calibrated, name == "mi300a", "{name}: no other device has been compared");
@@ -139,8 +144,15 @@ fn an_instruction_without_a_class_is_named() {
     let prepared =
         prepare(Arch::Cdna3, "local = 64, 1, 1\nglobal = 1, 1, 1\n", "  s_mov_b32 s5, 1\n  v_mov_b32 v1, s5");
     let launch = (&mut History::default(), true);
-    let run = profile::run(&prepared.dispatch(100), &prepared.memory, &[], &costs, &Effort::REPORT, launch)
-        .expect("costs");
+    let run = profile::run(
+        &prepared.dispatch(100),
+        &prepared.memory,
+        &[],
+        &costs,
+        &Effort::report(&costs.model),
+        launch,
+    )
+    .expect("costs");
     let profile = run.1.expect("no fault");
     assert_eq!(profile.prediction.unclassified, ["S_MOV_B32"]);
     let row = profile.rows.iter().find(|row| row.index == 0).expect("a row");

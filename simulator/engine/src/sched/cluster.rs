@@ -91,27 +91,34 @@ impl<'a> Cluster<'a> {
         slice: u64,
         observer: &mut O,
     ) -> Result<bool, Box<Fault>> {
-        self.run_turns(slice, |dispatch, group, state, slice| {
-            let before = group.executed;
-            let observed = observer.observed_instructions(group.id);
-            if observed > 0 {
-                match state {
-                    State::New => observer.group_started(group.id, dispatch.waves() as usize),
-                    _ => observer.group_resumed(group.id),
+        self.run_turns(slice, |dispatch, group, mut state, slice| {
+            let end = group.executed.saturating_add(slice);
+            loop {
+                let observed = observer.observed_instructions(group.id);
+                if observed > 0 {
+                    match state {
+                        State::New => observer.group_started(group.id, dispatch.waves() as usize),
+                        _ => observer.group_resumed(group.id),
+                    }
+                    state = State::Suspended;
+                    let left = end - group.executed;
+                    let pause = group.run_observed(budget, left.min(observed), observer)?;
+                    match pause {
+                        Pause::Ended => observer.group_ended(group.id),
+                        _ => observer.group_parked(group.id),
+                    }
+                    if pause != Pause::Slice || group.executed >= end {
+                        return Ok(pause);
+                    }
                 }
-                let pause = group.run_observed(budget, slice.min(observed), observer)?;
-                match pause {
-                    Pause::Ended => observer.group_ended(group.id),
-                    _ => observer.group_parked(group.id),
-                }
-                if pause != Pause::Slice || group.executed - before >= slice {
+                let most = observer.unobserved_instructions(group.id).max(1);
+                let before = group.executed;
+                let pause = group.run(budget, (end - before).min(most), None)?;
+                observer.ran_unobserved(group.id, group.executed - before, pause == Pause::Ended);
+                if pause != Pause::Slice || group.executed >= end {
                     return Ok(pause);
                 }
             }
-            let unobserved = group.executed;
-            let pause = group.run(budget, slice - (unobserved - before), None)?;
-            observer.ran_unobserved(group.id, group.executed - unobserved, pause == Pause::Ended);
-            Ok(pause)
         })
     }
 

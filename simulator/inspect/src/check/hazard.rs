@@ -39,7 +39,7 @@ use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use,
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::{ACC, EXEC_LO, TTMP};
 
-mod clause;
+pub(super) mod clause;
 mod descriptor;
 
 /// The last matrix instruction of each wave of a workgroup, and the message by which it has freed its VGPRs.

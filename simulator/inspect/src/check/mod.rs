@@ -33,6 +33,7 @@ mod wait_states;
 mod waits;
 mod written;
 
+pub use hazard::clause::{Clause, clause};
 pub use init::initial as initial_registers;
 
 /// The floats among the operands of an instruction.

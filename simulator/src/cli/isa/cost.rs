@@ -55,6 +55,13 @@ pub(super) fn cost(
                 }
                 list(arch.name(), &data::constants(cost), &cost.sources, json, &mut out);
             }
+            let model = data::model().map_err(|e| e.to_string())?;
+            if !out.is_empty() {
+                if !json {
+                    let _ = writeln!(out, "the model, for all architectures:");
+                }
+                list("model", &data::constants(model), &model.sources, json, &mut out);
+            }
         }
     }
     match out.is_empty() {

@@ -26,18 +26,32 @@ fn kind(effects: &Effects) -> Option<ClauseKind> {
     })
 }
 
+/// A clause, as the instruction that begins it defines it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clause {
+    /// Instructions that follow.
+    pub length: usize,
+    /// Instructions after which other waves may issue in between; 0 if they may not (RDNA3 manual, *Instruction Clauses*).
+    pub part: usize,
+}
+
+/// Returns the clause that an instruction begins.
+pub fn clause(program: &Program, index: usize) -> Option<Clause> {
+    let table = program.arch.table();
+    let inst = &program.insts[index];
+    let mut operands = table.signatures[table.entries[inst.entry as usize].sig as usize].iter();
+    if !operands.any(|o| table.operand_types[o.ty as usize].name == LENGTH) {
+        return None;
+    }
+    let immediate = inst.field(table, "SIMM16").unwrap_or(0) as usize;
+    Some(Clause { length: immediate % 64 + 1, part: immediate >> 8 & 15 })
+}
+
 /// Returns the instructions that do not belong in the clause in which they are, each with a message.
 pub(super) fn intruders(program: &Program, effects: &[Effects]) -> Vec<(usize, String)> {
-    let table = program.arch.table();
-    let length = |at: usize| {
-        let inst = &program.insts[at];
-        let mut operands = table.signatures[table.entries[inst.entry as usize].sig as usize].iter();
-        let begins = operands.any(|o| table.operand_types[o.ty as usize].name == LENGTH);
-        begins.then(|| inst.field(table, "SIMM16").unwrap_or(0) as usize % 64 + 1)
-    };
     let mut out = Vec::new();
     for begin in 0..effects.len() {
-        let Some(length) = length(begin) else { continue };
+        let Some(Clause { length, .. }) = clause(program, begin) else { continue };
         let members = (begin + 1..effects.len()).take(length);
         let mut first = None;
         for at in members {
