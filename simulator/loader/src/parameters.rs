@@ -106,6 +106,12 @@ impl Parameter {
         })
     }
 
+    /// Returns a possible value of `--arg`, with the name, which `index` replaces if the file has none.
+    pub fn suggestion(&self, index: usize) -> String {
+        let name = self.name.clone().unwrap_or_else(|| format!("arg{index}"));
+        format!("{name}: {}", self.example())
+    }
+
     /// Returns a possible value of `--arg`, without the name.
     fn example(&self) -> String {
         match (self.local, self.pointer, self.element) {
@@ -137,8 +143,7 @@ pub(super) fn listing(parameters: &[Parameter]) -> String {
     }
     let row = |(index, p): (usize, &Parameter)| {
         let name = p.name.clone().unwrap_or_else(|| format!("arg{index}"));
-        let example = format!("{name}: {}", p.example());
-        (name, p.shown_type(), example)
+        (name, p.shown_type(), p.suggestion(index))
     };
     let rows: Vec<_> = parameters.iter().enumerate().map(row).collect();
     let width =

@@ -7,6 +7,8 @@ use wavesim_asm::Options;
 use wavesim_asm::listing::Listing;
 use wavesim_isa::codec::words;
 use wavesim_loader::code_object::{self, TargetRequest};
+use wavesim_loader::kernel_name::demangled;
+use wavesim_loader::parameters::Parameter;
 
 /// Maximum number of lines of a listing.
 const MAX_LINES: usize = 100_000;
@@ -37,12 +39,10 @@ pub fn code(bytes: &[u8], wanted: Option<&str>, source: Option<&str>) -> Result<
     let mut target = None;
     for name in names.iter().take(MAX_KERNELS) {
         let kernel = code_object::load(bytes, name).map_err(|e| text(&e))?;
-        let args: Vec<Value> = kernel
-            .explicit_args()
-            .map(|a| json!({"name": a.name, "kind": a.kind, "size": a.size, "offset": a.offset}))
-            .collect();
+        let argument = |(index, p): (usize, &Parameter)| json!({"text": p.to_string(), "suggestion": p.suggestion(index), "pointer": p.pointer});
+        let args: Vec<Value> = kernel.parameters().iter().enumerate().map(argument).collect();
         kernels.push(json!({
-            "name": name, "wave": kernel.wave_size(), "block": kernel.block, "args": args,
+            "name": name, "source_name": demangled(name), "wave": kernel.wave_size(), "block": kernel.block, "args": args,
             "lds": kernel.group_segment(), "scratch": kernel.private_segment(), "vgprs": kernel.registers().vgprs,
         }));
         if target.is_some() {

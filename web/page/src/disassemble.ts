@@ -132,8 +132,8 @@ export class Objects {
       h(
         "li",
         {},
-        h("b", {}, k.name),
-        ` wave${k.wave}, ${k.vgprs} VGPRs, ${k.lds} bytes of LDS; takes ${k.args.map((a) => `${a.name ?? "?"} (${a.kind}, ${a.size} bytes)`).join(", ") || "unspecified arguments"}`,
+        h("b", {}, k.source_name),
+        ` wave${k.wave}, ${k.vgprs} VGPRs, ${k.lds} bytes of LDS; takes ${k.args.map((a) => a.text).join(", ") || "unspecified arguments"}`,
       ),
     );
     this.body.replaceChildren(
@@ -151,7 +151,7 @@ export class Objects {
             "Run launches ",
             select(
               "Kernel to run",
-              d.kernels.map((k, at): [string, string] => [String(at), k.name]),
+              d.kernels.map((k, at): [string, string] => [String(at), k.source_name]),
               String(chosen),
               (at) => this.choose(loaded, d.kernels[Number(at)]),
             ),

@@ -76,12 +76,7 @@ export class Launch {
   suggest(loaded: Loaded, kernel: Disassembly["kernels"][0] | undefined): void {
     this.element.hidden = false;
     this.kernel.value = kernel?.name ?? "";
-    const text = (a: { name: string | null; kind: string }) =>
-      a.kind === "global_buffer"
-        ? `${a.name ?? "x"}: f32[64]=arange(64)`
-        : a.kind === "dynamic_shared_pointer"
-          ? "local:1024"
-          : "1";
+    const text = (a: { suggestion: string; pointer: boolean }) => a.suggestion + (a.pointer ? "=arange(64)" : "");
     // Code for another architecture has the same arguments: those that the user has entered are kept. So are those of a
     // source, whose parameters change while it is written.
     const suggestion = (kernel?.args ?? []).map(text).join("\n");

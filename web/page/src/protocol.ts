@@ -295,7 +295,10 @@ export interface Disassembly {
     lds: number;
     scratch: number;
     vgprs: number;
-    args: { name: string | null; kind: string; size: number; offset: number }[];
+    /** What the source calls the kernel. */
+    source_name: string;
+    /** Type and name of each argument, what the field of arguments may have for it, and whether it is a buffer. */
+    args: { text: string; suggestion: string; pointer: boolean }[];
   }[];
 }
 

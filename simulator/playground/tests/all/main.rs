@@ -441,6 +441,12 @@ fn instructions_are_linked_to_lines_of_the_source() {
     let bytes = compiled("neighbours.gfx1100.co");
     let shown = disassemble::code(&bytes, None, Some("neighbours.cl")).unwrap();
     let rows = shown["rows"].as_array().unwrap();
+    // The arguments have the types of the source; it has no names of them.
+    let texts: Vec<_> = shown["kernels"][0]["args"].as_array().unwrap().iter().map(|a| &a["text"]).collect();
+    let suggested: Vec<_> =
+        shown["kernels"][0]["args"].as_array().unwrap().iter().map(|a| &a["suggestion"]).collect();
+    assert_eq!(texts, ["float*", "float*"]);
+    assert_eq!(suggested, ["arg0: f32[64]", "arg1: f32[64]"]);
     assert_eq!(rows.len(), shown["listing"].as_str().unwrap().lines().count());
     let line = |address: u64| rows.iter().find(|row| row[0] == json!(address)).unwrap()[1].clone();
     assert_eq!((line(0x1640), line(0x1648)), (json!(3), json!(5)));
