@@ -81,6 +81,10 @@ export const details = {
     await page.locator(".lane").nth(40).click();
     await where(page, /lane 40/);
     await choose(page, "Wave size", "");
+    const architectures = page.locator('select[aria-label="Architecture"] option');
+    assert.deepEqual(await architectures.evaluateAll((options) => options.map((option) => option.value)), [
+      ...["", "rdna3", "rdna3.5", "rdna4", "cdna3", "cdna4", "cdna5"],
+    ]);
     await choose(page, "Architecture", "rdna4");
     await test(page, "problems")
       .getByText(/error|rdna4/)
