@@ -40,6 +40,7 @@ mod program_fuzz;
 mod program_scale;
 mod proofs;
 mod properties;
+mod rays;
 mod relocations;
 mod resources;
 mod reverse;
