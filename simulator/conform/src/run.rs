@@ -18,6 +18,7 @@ use wavesim_machine::isa;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::Wave;
 use wavesim_machine::state::Workgroup;
+use wavesim_machine::state::scratch;
 use wavesim_machine::state::wave::{M0, VCC_LO};
 
 /// The engine that executes the instruction.
@@ -96,8 +97,13 @@ fn try_run(
         Some(s) => s.stride,
         None => size_or_default(record.scratch_bytes, false),
     };
-    let mut scratch = vec![0u8; stride as usize * record.wave as usize];
-    let mut mapped = set_up(record, &mut wave, &mut lds, &mut scratch)?;
+    // Records have the scratch of one lane after the other.
+    let mut by_lane = vec![0u8; stride as usize * record.wave as usize];
+    let mut mapped = set_up(record, &mut wave, &mut lds, &mut by_lane)?;
+    let mut scratch = vec![0u8; scratch::size(stride, record.wave)];
+    for (lane, own) in (0..).zip(by_lane.chunks(stride.max(1) as usize)) {
+        scratch::write(&mut scratch, stride, lane, 0, own);
+    }
     let mut memory = Memory::empty();
     for (base, bytes) in &mut mapped {
         // SAFETY: each `bytes` is an allocation of `bytes.len()` bytes that stays in place while `memory`
@@ -168,11 +174,14 @@ fn try_run(
         &mut diff,
     );
     compare_memory("lds", record.lds_out.as_ref(), changed_words(&before_lds, &lds), &Some(lds), &mut diff);
+    for (lane, own) in (0..).zip(by_lane.chunks_mut(stride.max(1) as usize)) {
+        scratch::read(&scratch, stride, lane, 0, own);
+    }
     compare_memory(
         "scratch",
         record.scratch_out.as_ref(),
-        changed_words(&before_scratch, &scratch),
-        &Some(scratch),
+        changed_words(&before_scratch, &by_lane),
+        &Some(by_lane),
         &mut diff,
     );
     if let Some(pc) = record.pc_out

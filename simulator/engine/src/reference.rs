@@ -29,6 +29,7 @@ use wavesim_machine::exec::output;
 use wavesim_machine::exec::rt::watch::Watch;
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::memory::{self, MemError, Memory, PRIVATE_BASE, Place, SHARED_BASE};
+use wavesim_machine::state::scratch;
 use wavesim_machine::state::wave::{EXEC_LO, M0, NULL, VCC_LO, VGPRS};
 use wavesim_machine::state::{Wave, Workgroup};
 

@@ -41,9 +41,9 @@ pub struct OffsetSummary {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resources {
-    /// The scratch memory of its lanes.
+    /// The scratch memory of its lanes, with the layout of [`wavesim_machine::state::scratch`].
     pub scratch: *mut u8,
-    /// Scratch bytes per lane; 0 if the memory is too small for all lanes.
+    /// Scratch bytes per lane, in dwords; 0 if the memory is too small for all lanes.
     pub stride: u64,
     /// The number of VGPRs.
     pub vgprs: u32,

@@ -12,7 +12,7 @@ pub use wavesim_state::{fault, memory};
 /// The state of a wave and of its workgroup.
 pub mod state {
     pub use wavesim_state::{ALL_VGPRS, ClusterPlace, Half, LaneVec, VGPRS, Wave, Workgroup};
-    pub use wavesim_state::{barrier, gws, host, wave};
+    pub use wavesim_state::{barrier, gws, host, scratch, wave};
 }
 
 /// Lowered code, its effects, and the runtime that executes it.

@@ -325,8 +325,9 @@ impl Session {
                 let stride = self.prepared().shape.scratch_bytes as usize;
                 return Ok(own(self.running.with_dependent(|_, d| {
                     let size = d.timeline.wave(wave).size() as usize;
-                    let start = (wave * size + lane) * stride;
-                    part(d.timeline.group.scratch.get(start..start + stride).unwrap_or_default())
+                    let mut own = vec![0; stride];
+                    let read = d.timeline.group.read_scratch(wave * size + lane, 0, &mut own);
+                    part(read.map_or(&[], |()| &own[..]))
                 })));
             }
             _ => {}

@@ -105,7 +105,7 @@ pub struct Cx<'a> {
     pub memory: &'a Memory,
     /// LDS of the workgroup, in bytes.
     pub lds: &'a mut [u8],
-    /// Scratch: lane `l` owns the bytes from `l * scratch_stride` on.
+    /// Scratch of the wave, with the layout of [`scratch`](wavesim_state::scratch).
     pub scratch: &'a mut [u8],
     /// Bytes of scratch per lane.
     pub scratch_stride: u32,

@@ -17,6 +17,7 @@ use super::watched;
 use isa_spec::pcode::ir::Space;
 use wavesim_state::event::Event;
 use wavesim_state::memory::{MemError, Place, access};
+use wavesim_state::scratch;
 
 /// Returns whether the access of one lane, or of the wave, is inlined into handlers. Others are calls,
 /// because hundreds of handlers contain them.
@@ -70,13 +71,16 @@ fn load_here<const BYTES: usize>(
             // LDS reads beyond the allocation return zero.
             None => missed_load(cx, Space::Lds, at, lane, |_| Ok([0; BYTES]))?,
         },
-        Place::Scratch(at) => match scratch(cx, at, BYTES, lane) {
-            Some(s) => s.try_into().unwrap_or([0; BYTES]),
-            None => {
-                let fault = |cx: &mut Cx<'_>| Err(scratch_fault(cx, at, BYTES, lane, false));
-                missed_load(cx, Space::Scratch, at, lane, fault)?
+        Place::Scratch(at) => {
+            let mut bytes = [0; BYTES];
+            match scratch::read(cx.scratch, cx.scratch_stride, lane.unwrap_or(0), at, &mut bytes) {
+                Some(()) => bytes,
+                None => {
+                    let fault = |cx: &mut Cx<'_>| Err(scratch_fault(cx, at, BYTES, lane, false));
+                    missed_load(cx, Space::Scratch, at, lane, fault)?
+                }
             }
-        },
+        }
         Place::Nowhere => return Ok(0),
     };
     // Here and below, no `copy_from_slice`: it would stay a call.
@@ -119,10 +123,12 @@ fn store_here<const BYTES: usize>(
             Some(s) => *s = bytes,
             None => return missed_lds_store(cx, at, lane, &bytes),
         },
-        Place::Scratch(at) => match scratch(cx, at, BYTES, lane).and_then(|s| s.first_chunk_mut()) {
-            Some(s) => *s = bytes,
-            None => return missed_scratch_store(cx, at, lane, &bytes),
-        },
+        Place::Scratch(at) => {
+            match scratch::write(cx.scratch, cx.scratch_stride, lane.unwrap_or(0), at, &bytes) {
+                Some(()) => {}
+                None => return missed_scratch_store(cx, at, lane, &bytes),
+            }
+        }
         Place::Nowhere => {}
     }
     Ok(())
@@ -182,16 +188,6 @@ fn exchange_shared(
 fn lds<'c>(cx: &'c mut Cx<'_>, address: u64, len: usize) -> Option<&'c mut [u8]> {
     let address = address as usize;
     cx.lds.get_mut(address..address.wrapping_add(len))
-}
-
-#[inline(always)]
-fn scratch<'c>(cx: &'c mut Cx<'_>, address: u64, len: usize, lane: Option<u32>) -> Option<&'c mut [u8]> {
-    let stride = cx.scratch_stride as u64;
-    if address > stride || len as u64 > stride - address {
-        return None;
-    }
-    let address = (lane.unwrap_or(0) as u64 * stride + address) as usize;
-    cx.scratch.get_mut(address..address + len)
 }
 
 // Slow paths for accesses that are out of bounds or watched, kept out of line so that the fast paths stay

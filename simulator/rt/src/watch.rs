@@ -12,6 +12,7 @@ pub use super::replaced::Replaced;
 use isa_spec::pcode::ir::Space;
 use wavesim_state::event::Event;
 use wavesim_state::memory::{self, MemError, Memory};
+use wavesim_state::scratch;
 
 /// The real memory of an observed run, and the logs of its accesses.
 pub struct Watch<'a> {
@@ -42,24 +43,10 @@ fn place(space: Space, addr: u64) -> (Place, u64) {
     }
 }
 
-/// Returns `len` bytes at `address` in LDS or in a lane's scratch.
-fn local<'w>(
-    watch: &'w mut Watch<'_>,
-    place: Place,
-    address: u64,
-    len: usize,
-    lane: u32,
-) -> Option<&'w mut [u8]> {
-    if place == Place::Lds {
-        let end = address.checked_add(len as u64)?;
-        return watch.lds.get_mut(address as usize..usize::try_from(end).ok()?);
-    }
-    let stride = watch.scratch_stride as u64;
-    if address > stride || len as u64 > stride - address {
-        return None;
-    }
-    let address = (lane as u64 * stride + address) as usize;
-    watch.scratch.get_mut(address..address + len)
+/// Returns `len` bytes of LDS.
+fn in_lds(lds: &mut [u8], address: u64, len: usize) -> Option<&mut [u8]> {
+    let end = address.checked_add(len as u64)?;
+    lds.get_mut(address as usize..usize::try_from(end).ok()?)
 }
 
 /// Loads the words in bounds of a scalar load that exceeds the end: compilers fetch more arguments than a
@@ -94,7 +81,11 @@ impl Watch<'_> {
                 }
                 done
             }
-            _ => match local(self, place, address, bytes.len(), lane.unwrap_or(0)) {
+            Place::Scratch => {
+                let lane = lane.unwrap_or(0);
+                scratch::read(self.scratch, self.scratch_stride, lane, address, bytes).is_some()
+            }
+            Place::Lds => match in_lds(self.lds, address, bytes.len()) {
                 Some(from) => {
                     copy(bytes, from);
                     true
@@ -121,7 +112,11 @@ impl Watch<'_> {
                 }
                 done
             }
-            _ => match local(self, place, address, bytes.len(), lane.unwrap_or(0)) {
+            Place::Scratch => {
+                let lane = lane.unwrap_or(0);
+                scratch::write(self.scratch, self.scratch_stride, lane, address, bytes).is_some()
+            }
+            Place::Lds => match in_lds(self.lds, address, bytes.len()) {
                 Some(to) => {
                     copy(to, bytes);
                     true

@@ -10,7 +10,7 @@ pub struct Context<'a> {
     pub memory: &'a Memory,
     /// LDS of the workgroup, in bytes.
     pub lds: &'a mut [u8],
-    /// Scratch: lane l owns `[l * stride, (l + 1) * stride)`.
+    /// Scratch of the wave, with the layout of [`scratch`](crate::scratch).
     pub scratch: &'a mut [u8],
     /// Bytes of scratch per lane.
     pub scratch_stride: u32,

@@ -13,6 +13,7 @@ pub mod gws;
 pub mod host;
 mod layout;
 pub mod memory;
+pub mod scratch;
 pub mod wave;
 
 pub use barrier::{ClusterPlace, Workgroup};

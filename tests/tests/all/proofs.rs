@@ -11,7 +11,7 @@ use wavesim::exec::machine_ops::Event;
 use wavesim::exec::program::Program;
 use wavesim::inst::Inst;
 use wavesim::prove::{Code, Inputs, Register, Setup, Summary, Unsupported, register, register_name};
-use wavesim::state::Wave;
+use wavesim::state::{Wave, scratch};
 use wavesim_tests::machine::{Engine, Machine};
 use wavesim_tests::random::{self, Rng};
 use wavesim_tests::{command_words, root};
@@ -199,7 +199,8 @@ fn terms_differ(rng: &mut Rng, arch: Arch, inst: &Inst) -> Result<Option<String>
         "lds" => start.lds.get(usize::try_from(at).ok()?).copied(),
         _ => {
             let at = usize::try_from(at).ok().filter(|at| *at < random::SCRATCH as usize)?;
-            start.scratch.get(lane as usize * random::SCRATCH as usize + at).copied()
+            let mut own = [0];
+            scratch::read(&start.scratch, random::SCRATCH, lane, at as u64, &mut own).map(|()| own[0])
         }
     };
     let inputs = Inputs { variable: &variable, byte: &byte };

@@ -203,7 +203,7 @@ impl Space {
         if memory.is_word_addressed() { wavesim_machine::memory::word_address(offset) } else { offset }
     }
 
-    /// Returns the position of bytes in LDS or in the scratch of all waves; for global memory, the address.
+    /// Returns the position of bytes in LDS or in the scratch of all waves, lane by lane; for global memory, the address.
     pub fn range(
         self,
         timeline: &timeline::Timeline<'_>,
@@ -241,17 +241,22 @@ impl Space {
         address: u64,
         out: &mut [u8],
     ) -> Result<(), String> {
-        let address = self.range(timeline, focus, address, out.len())?;
-        let from = match self {
+        let at = self.range(timeline, focus, address, out.len())?;
+        match self {
             Space::Global => {
                 let memory = timeline.memory();
-                return memory.read(address, out).map_err(|e| memory.explain(&e));
+                memory.read(at, out).map_err(|e| memory.explain(&e))
             }
-            Space::Lds => &timeline.group.lds,
-            Space::Scratch => &timeline.group.scratch,
-        };
-        out.copy_from_slice(&from[address as usize..address as usize + out.len()]);
-        Ok(())
+            Space::Lds => {
+                out.copy_from_slice(&timeline.group.lds[at as usize..at as usize + out.len()]);
+                Ok(())
+            }
+            Space::Scratch => {
+                let lane = focus.wave * timeline.prepared.shape.wave_size as usize + focus.lane as usize;
+                let read = timeline.group.read_scratch(lane, address, out);
+                read.ok_or_else(|| format!("scratch has no {} bytes at {address}", out.len()))
+            }
+        }
     }
 }
 

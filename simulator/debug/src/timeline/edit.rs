@@ -53,7 +53,9 @@ impl Timeline<'_> {
             }
             Edit::Scratch { offset, value } => {
                 let error = MemError { address: offset as u64, size_bytes: 1, write: true };
-                *self.group.scratch.get_mut(offset).ok_or(error)? = value;
+                let per_lane = self.prepared.shape.scratch_bytes.max(1) as usize;
+                let (lane, address) = (offset / per_lane, (offset % per_lane) as u64);
+                self.group.write_scratch(lane, address, &[value]).ok_or(error)?;
             }
         }
         Ok(())

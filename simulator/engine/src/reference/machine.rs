@@ -16,23 +16,10 @@ impl RefMachine<'_, '_, '_> {
         Place::of(space, in_bytes(space, addr))
     }
 
-    fn bytes(&mut self, place: Place, size: u32, lane: Option<u32>) -> Result<&mut [u8], MemError> {
-        let (slice, at, address): (&mut [u8], u64, u64) = match place {
-            Place::Lds(at) => (&mut *self.context.lds, at, at),
-            Place::Scratch(at) => {
-                let lane = lane.unwrap_or(0);
-                let stride = self.context.scratch_stride as u64;
-                let error = MemError { address: at, size_bytes: size, write: false };
-                if at.checked_add(size as u64).is_none_or(|end| end > stride) {
-                    return Err(error);
-                }
-                (&mut *self.context.scratch, lane as u64 * stride + at, at)
-            }
-            _ => return Err(MemError { address: 0, size_bytes: size, write: false }),
-        };
+    fn lds(&mut self, address: u64, size: u32) -> Result<&mut [u8], MemError> {
         let error = MemError { address, size_bytes: size, write: false };
-        let at = usize::try_from(at).map_err(|_| error)?;
-        slice.get_mut(at..at.saturating_add(size as usize)).ok_or(error)
+        let at = usize::try_from(address).map_err(|_| error)?;
+        self.context.lds.get_mut(at..at.saturating_add(size as usize)).ok_or(error)
     }
 }
 
@@ -290,11 +277,24 @@ impl Machine for RefMachine<'_, '_, '_> {
         let result = match place {
             Place::Nowhere => return Ok(0),
             Place::Global(addr) => self.context.memory.load_value(addr, size),
-            _ => self.bytes(place, size, lane).map(|slice| {
+            Place::Lds(at) => self.lds(at, size).map(|slice| {
                 let mut bytes = [0; 16];
                 bytes[..slice.len()].copy_from_slice(slice);
                 u128::from_le_bytes(bytes)
             }),
+            Place::Scratch(at) => {
+                let Context { scratch, scratch_stride, .. } = &self.context;
+                let mut bytes = [0; 16];
+                let read = scratch::read(
+                    scratch,
+                    *scratch_stride,
+                    lane.unwrap_or(0),
+                    at,
+                    &mut bytes[..size as usize],
+                );
+                let error = MemError { address: at, size_bytes: size, write: false };
+                read.map(|()| u128::from_le_bytes(bytes)).ok_or(error)
+            }
         };
         match result {
             Ok(value) => Ok(value),
@@ -334,10 +334,16 @@ impl Machine for RefMachine<'_, '_, '_> {
                 }
                 stored
             }
-            _ => self.bytes(place, size, lane).map(|slice| {
+            Place::Lds(at) => self.lds(at, size).map(|slice| {
                 let len = slice.len();
                 slice.copy_from_slice(&value.to_le_bytes()[..len]);
             }),
+            Place::Scratch(at) => {
+                let Context { scratch, scratch_stride, .. } = &mut self.context;
+                let bytes = &value.to_le_bytes()[..size as usize];
+                let written = scratch::write(scratch, *scratch_stride, lane.unwrap_or(0), at, bytes);
+                written.ok_or(MemError { address: at, size_bytes: size, write: false })
+            }
         };
         match result {
             Ok(()) => Ok(()),

@@ -25,6 +25,7 @@ use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::Workgroup;
 use wavesim_machine::state::barrier::CLUSTER_INDEX;
+use wavesim_machine::state::scratch;
 
 /// Number of instructions taken from the dispatch's budget at a time: threads share its counter, and turns
 /// may be short.
@@ -422,5 +423,22 @@ fn clear_scratch(scratch: &mut Vec<u8>) {
 
 /// Returns the number of bytes of scratch of a wave.
 fn wave_scratch(d: &Dispatch<'_>) -> usize {
-    d.shape.scratch_bytes as usize * d.shape.wave_size as usize
+    scratch::size(d.shape.scratch_bytes, d.shape.wave_size)
+}
+
+impl RunningGroup<'_> {
+    /// Reads bytes of the scratch of a lane, counted from the workgroup's first one. Returns `None` if they are not all
+    /// inside.
+    pub fn read_scratch(&self, lane: usize, address: u64, to: &mut [u8]) -> Option<()> {
+        let (per_lane, size) = (self.dispatch.shape.scratch_bytes, self.dispatch.shape.wave_size);
+        let own = self.scratch.get(lane / size as usize * wave_scratch(self.dispatch)..)?;
+        scratch::read(own, per_lane, (lane % size as usize) as u32, address, to)
+    }
+
+    /// Writes bytes of a lane's scratch, as [`RunningGroup::read_scratch`] reads them.
+    pub fn write_scratch(&mut self, lane: usize, address: u64, from: &[u8]) -> Option<()> {
+        let (per_lane, size) = (self.dispatch.shape.scratch_bytes, self.dispatch.shape.wave_size);
+        let own = self.scratch.get_mut(lane / size as usize * wave_scratch(self.dispatch)..)?;
+        scratch::write(own, per_lane, (lane % size as usize) as u32, address, from)
+    }
 }

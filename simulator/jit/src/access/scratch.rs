@@ -1,7 +1,10 @@
 //! Loads and stores of scratch. Since lanes have disjoint scratch memory, they are ordinary instructions of a
 //! run and keep their order. Before the run, all active lanes' addresses are checked against the scratch
-//! size; if one is outside, the code bails out to the interpreter. This requires that the run does not write
-//! the registers of an address before its access.
+//! size; if one is outside or not aligned, the code bails out to the interpreter. This requires that the run does
+//! not write the registers of an address before its access.
+//!
+//! In host memory, dwords of a packet's lanes at one address are adjacent ([`wavesim_machine::state::scratch`]): if the
+//! address is uniform, as in spills, the access is one of vectors.
 
 use crate::arith::builder::{Bug, PacketPosition, R};
 use crate::arith::val::Val;
@@ -21,9 +24,14 @@ use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 use std::sync::Arc;
 use wavesim_machine::exec::op::{DecodedSource, Op};
+use wavesim_machine::state::scratch::DWORD_DISTANCE;
 use wavesim_machine::state::wave::ALL_VGPRS;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, V, Width};
+
+/// The distance between the dwords of a lane as a displacement, and as a shift of the address.
+const DISTANCE: i32 = DWORD_DISTANCE as i32;
+const DISTANCE_SHIFT: u8 = (DWORD_DISTANCE / 4).trailing_zeros() as u8;
 
 /// Recognises a handler that consists of a scratch access.
 pub fn find(lanes: &Lanes) -> Option<Scratch> {
@@ -142,6 +150,16 @@ pub fn data(op: &Op, found: &Scratch) -> Option<usize> {
     }
 }
 
+/// Returns the shift by which the low bits of a misaligned address reach the highest ones, where they exceed every size of
+/// scratch; `None` if no address is misaligned.
+fn misaligned_bits(bytes: usize) -> Option<u8> {
+    match bytes {
+        1 => None,
+        2 => Some(31),
+        _ => Some(30),
+    }
+}
+
 impl Emitter<'_> {
     /// Closes the run if it writes the registers of a scratch access's address.
     pub fn prepare_scratch(&mut self, access: &Arc<Scratch>, sources: &Sources) -> R<()> {
@@ -233,6 +251,13 @@ impl Emitter<'_> {
         for (op, scratch) in &all {
             match scratch.uniform_address {
                 Some(address) => {
+                    let address = match misaligned_bits(scratch.access.bytes) {
+                        None => address,
+                        Some(shift) => {
+                            let high = self.b.f.int2(Int2::Shl, Width::W32, address, shift as i32);
+                            self.b.f.int2(Int2::Or, Width::W32, address, high)
+                        }
+                    };
                     let limit = self.add_imm(stride, -(scratch.access.bytes as i64));
                     self.b.f.branch(Cc::LtU, Width::W64, limit, address, bailout);
                 }
@@ -255,7 +280,11 @@ impl Emitter<'_> {
                 e.env = Env::new(op.op_index);
                 let address = e.scratch_address(&scratch.access, &sources)?;
                 let address = e.lanes(address)?;
-                let address = e.band(HostWidth::W32, address, active);
+                let mut address = e.band(HostWidth::W32, address, active);
+                if let Some(shift) = misaligned_bits(scratch.access.bytes) {
+                    let high = e.f.rm(Code::VEX_Vpslld_ymm_ymm_imm8, address, Some(shift));
+                    address = e.bor(HostWidth::W32, address, high);
+                }
                 let code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
                 e.f.push(Inst::Rvm { code, d: v, a: v, b: address, imm: None });
                 max_offset.push((v, scratch.access.bytes));
@@ -308,12 +337,28 @@ impl Emitter<'_> {
                 let v = self.env.memory_value.ok_or(Bug("a store"))?;
                 words = vec![self.lanes(v)?];
             }
+            if access.copy && scratch.uniform_address.is_some() {
+                let active = self.expand_mask(scratch.exec)?;
+                for (k, v) in (0..).zip(words) {
+                    let old = self.b.f.vload(base, DISTANCE * k, false);
+                    let v = self.b.f.blend(false, active, v, old);
+                    self.b.f.vstore(base, DISTANCE * k, v);
+                }
+                return Ok(());
+            }
             return self.scatter(access.bytes, [base, offsets, scratch.exec], &words);
         }
         if access.copy {
             for k in 0..access.registers as u16 {
-                let d = self.b.f.fresh(Class::Vec);
-                self.b.f.push(Inst::Gather { d, from: Mem { base, disp: 4 * k as i32 }, offsets });
+                let disp = DISTANCE * k as i32;
+                let d = match scratch.uniform_address {
+                    Some(_) => self.b.f.vload(base, disp, false),
+                    None => {
+                        let d = self.b.f.fresh(Class::Vec);
+                        self.b.f.push(Inst::Gather { d, from: Mem { base, disp }, offsets });
+                        d
+                    }
+                };
                 packet.registers.insert(first + k, (d, true));
             }
             return Ok(());
@@ -344,19 +389,49 @@ impl Emitter<'_> {
             [WaveCache::SCRATCH, WaveCache::STRIDE].map(|part| f.load(Size::B8, resources, part))
         });
         let host_width = HostWidth::W32;
-        let broadcast = self.b.f.hoist(|f| f.splat(false, stride));
-        let numbers = self.b.f.vconst(std::array::from_fn(|k| k as u32));
-        let lane_distances = self.imul(host_width, broadcast, numbers);
-        let before = self.b.f.int2(Int2::Mul, Width::W64, stride, n);
-        let base = self.b.f.int2(Int2::Add, Width::W64, memory, before);
+        let lane_distances = self.b.f.vconst(std::array::from_fn(|k| 4 * k as u32));
+        // The second half of a wave of 64 follows the first one.
+        let half = match self.b.wave64 {
+            true => {
+                let first = self.b.f.int2(Int2::And, Width::W64, n, 32);
+                let before = self.b.f.int2(Int2::Mul, Width::W64, stride, first);
+                self.b.f.int2(Int2::Add, Width::W64, memory, before)
+            }
+            false => memory,
+        };
+        let lane = self.b.f.int2(Int2::And, Width::W64, n, 31);
+        let before = self.b.f.int2(Int2::Shl, Width::W64, lane, 2);
+        let base = self.b.f.int2(Int2::Add, Width::W64, half, before);
+        // Bytes and halfwords may be anywhere in a dword.
+        let in_dword = scratch.access.bytes < 4;
         if let Some(address) = scratch.uniform_address {
-            return Ok((self.b.f.int2(Int2::Add, Width::W64, base, address), lane_distances));
+            let mut whole = address;
+            if in_dword {
+                whole = self.b.f.int2(Int2::And, Width::W64, address, !3);
+            }
+            let mut at = self.b.f.int2(Int2::Shl, Width::W64, whole, DISTANCE_SHIFT as i32);
+            if in_dword {
+                let rest = self.b.f.int2(Int2::And, Width::W64, address, 3);
+                at = self.b.f.int2(Int2::Add, Width::W64, at, rest);
+            }
+            return Ok((self.b.f.int2(Int2::Add, Width::W64, base, at), lane_distances));
         }
         let address = self.scratch_address(&scratch.access, sources)?;
         let address = self.lanes(address)?;
         let active = self.expand_mask(scratch.exec)?;
         let address = self.band(host_width, address, active);
-        Ok((base, self.iadd(host_width, lane_distances, address)))
+        let mut whole = address;
+        if in_dword {
+            let dwords = self.b.f.vconst([!3; 8]);
+            whole = self.band(host_width, address, dwords);
+        }
+        let mut at = self.b.f.rm(Code::VEX_Vpslld_ymm_ymm_imm8, whole, Some(DISTANCE_SHIFT));
+        if in_dword {
+            let low = self.b.f.vconst([3; 8]);
+            let rest = self.band(host_width, address, low);
+            at = self.iadd(host_width, at, rest);
+        }
+        Ok((base, self.iadd(host_width, lane_distances, at)))
     }
 
     /// Stores the words of active lanes, or the low bytes of one word.
@@ -384,7 +459,7 @@ impl Emitter<'_> {
                     self.b.frame,
                     frame_offset::LANE_BUFFER + 32 * (k + 1) + 4 * lane,
                 );
-                self.b.f.store(size, to, 4 * k, word);
+                self.b.f.store(size, to, DISTANCE * k, word);
             }
             self.b.f.push(Inst::Label(next));
         }

@@ -14,6 +14,7 @@ use isa_spec::pcode::ir::Space;
 use wavesim_state::LaneVec;
 use wavesim_state::host::Avx2;
 use wavesim_state::memory::access::{Access, Shared};
+use wavesim_state::scratch;
 
 /// Loads `DWORDS` registers for 32 lanes: with a single bounds check if the lanes' addresses are close
 /// together, else lane by lane, with the exact fault.
@@ -357,7 +358,43 @@ pub(crate) fn load_fallback<'a, const BYTES: usize, const DWORDS: usize>(
             return Ok(vecs);
         }
     }
+    if let Some(dwords) = scratch_dwords::<BYTES>(cx, space, addresses, exec, lane_base) {
+        let mut vecs = [LaneVec::ZERO; DWORDS];
+        for (vec, from) in vecs.iter_mut().zip(dwords) {
+            for l in 0..32 {
+                vec.0[l] = if exec >> l & 1 == 1 { u32::from_le_bytes(from[l]) } else { 0 };
+            }
+        }
+        return Ok(vecs);
+    }
     load_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
+}
+
+/// Returns the dwords of 32 lanes of an aligned access of scratch at the same address in all active lanes, as spills have
+/// it: they are adjacent ([`scratch`]). Returns `None` for other accesses, and if one is outside.
+#[inline(always)]
+fn scratch_dwords<'c, const BYTES: usize>(
+    cx: &'c mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+) -> Option<&'c mut [[[u8; 4]; 32]]> {
+    if space != Space::Scratch || !BYTES.is_multiple_of(4) || exec == 0 {
+        return None;
+    }
+    let first = addresses[exec.trailing_zeros() as usize];
+    let differ = match exec {
+        u32::MAX => addresses.iter().fold(0, |differ, address| differ | (address ^ first)) != 0,
+        _ => (0..32).any(|l| exec >> l & 1 == 1 && addresses[l] != first),
+    };
+    let per_lane = cx.scratch_stride;
+    if differ || !first.is_multiple_of(4) || first.checked_add(BYTES as u64)? > per_lane as u64 {
+        return None;
+    }
+    let at = scratch::position(per_lane, lane_base, first) as usize;
+    let bytes = cx.scratch.get_mut(at..at + BYTES / 4 * scratch::DWORD_DISTANCE as usize)?;
+    Some(bytes.as_chunks_mut().0.as_chunks_mut().0)
 }
 
 /// Loads lane by lane: for scratch, and if any lane is out of bounds.
@@ -395,6 +432,14 @@ pub(crate) fn store_fallback<'a, const BYTES: usize, const DWORDS: usize>(
         if watched.is_some() {
             return Ok(());
         }
+    }
+    if let Some(dwords) = scratch_dwords::<BYTES>(cx, space, addresses, exec, lane_base) {
+        for (to, vec) in dwords.iter_mut().zip(vecs) {
+            for l in (0..32).filter(|l| exec >> l & 1 == 1) {
+                to[l] = vec.0[l].to_le_bytes();
+            }
+        }
+        return Ok(());
     }
     store_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, vecs)
 }
