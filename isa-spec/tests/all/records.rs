@@ -268,6 +268,35 @@ const STACK: &[Field] = &[
     ("blas_to_tlas_pop", 31, 31),
 ];
 
+/// GPURT, PrimitiveStructure: the head of a packet of triangles.
+const PACKET: &[Field] = &[
+    ("x_bits", 4, 0),
+    ("y_bits", 9, 5),
+    ("z_bits", 14, 10),
+    ("trailing_zeros", 19, 15),
+    ("geometry_anchor_bits", 23, 20),
+    ("geometry_bits", 27, 24),
+    ("pairs", 30, 28),
+    ("primitive_anchor_bits", 36, 32),
+    ("primitive_bits", 41, 37),
+    ("middle", 51, 42),
+];
+
+/// GPURT, HwTrianglePairDesc.
+const PAIR: &[Field] = &[
+    ("stop", 0, 0),
+    ("double_sided1", 1, 1),
+    ("opaque1", 2, 2),
+    ("first1", 6, 3),
+    ("second1", 10, 7),
+    ("third1", 14, 11),
+    ("double_sided0", 15, 15),
+    ("opaque0", 16, 16),
+    ("first0", 20, 17),
+    ("second0", 24, 21),
+    ("third0", 28, 25),
+];
+
 const TABLES: &[(&str, u16, &[&str], &[Field])] = &[
     ("BufferDescriptor", 128, &["rdna3", "rdna3.5", "rdna4"], RDNA),
     ("BufferDescriptor", 128, &["cdna3", "cdna4"], CDNA),
@@ -284,6 +313,8 @@ const TABLES: &[(&str, u16, &[&str], &[Field])] = &[
     ("BvhDescriptor", 128, &["rdna3", "rdna3.5"], BVH_RDNA3),
     ("BvhDescriptor", 128, &["rdna4"], BVH_RDNA4),
     ("StackAddress", 32, &["rdna4"], STACK),
+    ("TrianglePacket", 64, &["rdna4"], PACKET),
+    ("TrianglePair", 32, &["rdna4"], PAIR),
 ];
 
 fn fields(record: &Record) -> Vec<(&str, u16, u16)> {

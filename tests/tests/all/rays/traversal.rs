@@ -213,11 +213,10 @@ const END: u32 = 0xffff_fffe;
 
 #[test]
 fn rdna3_stacks_return_the_first_node_and_keep_the_others() {
-    let nodes = |list: [u32; 4]| list;
-    let (a, b) = (nodes([0x15, 0x25, 0x35, NONE]), nodes([0x45, NONE, NONE, NONE]));
-    let empty = nodes([NONE; 4]);
+    let (a, b) = ([0x15, 0x25, 0x35, NONE], [0x45, NONE, NONE, NONE]);
+    let empty = [NONE; 4];
     // 0x25 was visited: of the way up, only 0x35 is left.
-    let up = nodes([0x15, 0x25, 0x35, NONE]);
+    let up = [0x15, 0x25, 0x35, NONE];
     let calls: [(u32, &[u32]); 7] =
         [(NONE, &a), (NONE, &b), (NONE, &empty), (NONE, &empty), (NONE, &empty), (0x25, &up), (0x999, &up)];
     let found = stack(Arch::Rdna3, "ds_bvh_stack_rtn_b32", 1 << 12, 3 << 18, &calls);
@@ -226,7 +225,7 @@ fn rdna3_stacks_return_the_first_node_and_keep_the_others() {
     let depths: Vec<u32> = found.iter().map(|call| call[2] ^ 3 << 18).collect();
     assert_eq!(depths, [8, 8, 4, 0, 0, 0, 0]);
     // A stack of 8 entries loses the oldest.
-    let many = nodes([0x105, 0x115, 0x125, 0x135]);
+    let many = [0x105, 0x115, 0x125, 0x135];
     let calls: Vec<(u32, &[u32])> =
         (0..3).map(|_| (NONE, &many[..])).chain((0..10).map(|_| (NONE, &empty[..]))).collect();
     let found = stack(Arch::Rdna3, "ds_bvh_stack_rtn_b32", 0, 0, &calls);
