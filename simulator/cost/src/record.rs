@@ -114,7 +114,7 @@ pub struct Recorder {
     each: u64,
     windows: u64,
     growth: f64,
-    /// Instructions of the longest workgroup that has ended.
+    /// The most instructions that a workgroup has executed so far.
     longest: u64,
     /// By position: how the recording goes on.
     progress: Vec<Progress>,
@@ -340,14 +340,12 @@ impl Observer for Recorder {
         }
     }
 
-    fn ran_unobserved(&mut self, workgroup: [u32; 3], executed: u64, ended: bool) {
+    fn ran_unobserved(&mut self, workgroup: [u32; 3], executed: u64, _ended: bool) {
         match self.position(workgroup) {
             Some(at) => {
                 self.groups[at].executed += executed;
+                self.longest = self.longest.max(self.groups[at].executed);
                 self.pass(at, executed);
-                if ended {
-                    self.longest = self.longest.max(self.groups[at].executed);
-                }
             }
             None => self.others += executed,
         }

@@ -284,8 +284,10 @@ fn clauses_keep_their_unit() {
     // A break after every two instructions lets them.
     let breaks = clocks("s_clause 0x20f", "  s_nop 15\n");
     assert!(breaks < with - 8.0 * 8.0, "{breaks} {with}");
+    // Without gaps, nothing is idle. Only the first misses of the other waves start later.
+    let slower = with - without;
     let (with, without) = (clocks("s_clause 0x7", ""), clocks("s_nop 0", ""));
-    assert!((with - without).abs() < 40.0, "{with} {without}");
+    assert!(with - without < slower / 2.0, "{with} {without} {slower}");
 }
 
 /// A wave of two phases, the second of which is slower: parts of both are recorded.
