@@ -53,6 +53,8 @@ pub struct Sample {
     pub series_every: Quantity,
     /// Parts of a long wave that are recorded.
     pub windows: Quantity,
+    /// The least number of instructions of a wave in such a part.
+    pub least_part: Quantity,
     /// Accesses that are placed in the channels of memory for the processors that are not simulated.
     pub neighbours: Quantity,
     /// By what the distance of two parts grows until the length of a workgroup is known.
@@ -74,6 +76,7 @@ table!(
     series_all = "series-all",
     series_every = "series-every",
     windows = "windows",
+    least_part = "least-part",
     neighbours = "neighbours",
     growth = "growth",
 );

@@ -25,6 +25,7 @@ use crate::occupancy::{Occupancy, Resources, occupancy};
 use crate::profile::Costs;
 use crate::record::{Group, Plan};
 use code::Code;
+use isa_spec::pcode::builtins::Control;
 use machine::{Machine, Setup};
 use memory::{MemorySystem, Share};
 use wavesim_engine::sched::dispatch::Shape;
@@ -132,10 +133,16 @@ pub fn plan(program: &Program, shape: &Shape, costs: &Costs, effort: &Effort) ->
         let processors = (most / of_processor).clamp(1, active);
         (processors, (processors * of_processor).min(most.max(of_processor.min(most))))
     };
+    let each = (effort.instructions / groups.max(1)).max(waves * choices.least_instructions.count().max(1));
+    // A part that begins or ends between the arrivals of two waves would leave them at different barriers.
+    let meets = effects
+        .iter()
+        .any(|e| e.calls.contains(&Control::Barrier) || e.calls.contains(&Control::BarrierWait));
+    let parts = each / (waves * choices.least_part.count().max(1));
     let record = Plan {
         groups: sample(groups, of_die, processors * resident, dies, workgroups),
-        each: (effort.instructions / groups.max(1)).max(waves * choices.least_instructions.count().max(1)),
-        windows: choices.windows.count().max(1),
+        each,
+        windows: if meets { 1 } else { choices.windows.count().min(parts).max(1) },
         growth: choices.growth.value().max(1.0),
         only: effort.only,
     };
