@@ -8,7 +8,10 @@ set -eu
 dist=$(realpath "$1")
 wheels=${2:+$(realpath "$2")}
 for compiler in cc gcc clang rustc; do
-    if command -v $compiler >/dev/null; then echo "test-packages.sh: $compiler is installed: this shows nothing about machines without it"; exit 1; fi
+    if command -v $compiler >/dev/null; then
+        echo "test-packages.sh: $compiler is installed: this shows nothing about machines without it" >&2
+        exit 1
+    fi
 done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -17,7 +20,10 @@ trap 'rm -rf "$folder"' EXIT
 run() {
     name=$1 wavesim=$2 examples=$3
     "$wavesim" --version
-    if "$wavesim" check "$examples/broken/missing_wait.rdna" >"$folder/report"; then echo "$name: no finding in missing_wait.rdna"; exit 1; fi
+    if "$wavesim" check "$examples/broken/missing_wait.rdna" >"$folder/report"; then
+        echo "$name: no finding in missing_wait.rdna" >&2
+        exit 1
+    fi
     grep -q 'waits: v2 is read before the wait' "$folder/report"
     count=0
     for kernel in "$examples"/*.rdna; do
