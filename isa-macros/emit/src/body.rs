@@ -27,7 +27,15 @@ pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
         let (name, value) = (role_name(*role), Scope::Wave.value(value));
         quote! { let #name = #value; }
     });
-    let refresh = once.changes_mode.then(|| quote! { cx.refresh_mode(); flow = Flow::MODE; });
+    let refresh = once.changes_mode.then(|| {
+        quote! {
+            cx.refresh_mode();
+            // A jump finds the code for the new mode by itself.
+            if flow == Flow::NEXT {
+                flow = Flow::MODE;
+            }
+        }
+    });
     quote! {
         let mut flow = Flow::NEXT;
         let clamp = rt::clamp(op);

@@ -283,7 +283,8 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                         Some(target) => cx.op = target,
                         None => return Stop::OutOfRange,
                     }
-                    start = cx.op.number;
+                    // Forks change MODE, too.
+                    (start, handlers) = (cx.op.number, cx.handlers);
                     if cx.instructions >= self.end {
                         return Stop::Turn;
                     }
