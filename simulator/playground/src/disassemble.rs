@@ -39,7 +39,10 @@ pub fn code(bytes: &[u8], wanted: Option<&str>, source: Option<&str>) -> Result<
     let mut target = None;
     for name in names.iter().take(MAX_KERNELS) {
         let kernel = code_object::load(bytes, name).map_err(|e| text(&e))?;
-        let argument = |(index, p): (usize, &Parameter)| json!({"text": p.to_string(), "suggestion": p.suggestion(index), "pointer": p.pointer});
+        let argument = |(index, p): (usize, &Parameter)| {
+            let suggestion = p.suggestion(index);
+            json!({"text": p.to_string(), "suggestion": suggestion, "pointer": p.pointer})
+        };
         let args: Vec<Value> = kernel.parameters().iter().enumerate().map(argument).collect();
         kernels.push(json!({
             "name": name, "source_name": demangled(name), "wave": kernel.wave_size(), "block": kernel.block, "args": args,
