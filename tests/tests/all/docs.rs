@@ -190,40 +190,61 @@ fn extending_with_an_overlay() {
     }
 }
 
+/// The pages whose commands are tested.
+fn pages_with_commands() -> Vec<PathBuf> {
+    let root = root();
+    let pages = ["README.md", "CONTRIBUTING.md", "editors/README.md", "hosts/python/README.md"];
+    let mut pages: Vec<PathBuf> = pages.map(|p| root.join(p)).into();
+    pages.extend(data::files_below(&root.join("docs"), "md"));
+    pages
+}
+
+/// A command in a code block.
+struct Documented {
+    line: String,
+    words: Vec<String>,
+    /// It is in a block of the kind `console`, which shows its output.
+    shown: bool,
+}
+
+/// Returns the commands of wavesim in the code blocks of a page.
+fn documented(page: &Path) -> Vec<Documented> {
+    let text = std::fs::read_to_string(page).unwrap().replace("\\\n", " ");
+    let (mut fence, mut found) = (None, Vec::new());
+    for line in text.lines() {
+        if let Some(kind) = line.trim_start().strip_prefix("```") {
+            fence = fence.is_none().then_some(kind);
+        }
+        if fence.is_none() && !line.starts_with("    ") {
+            continue;
+        }
+        let line = line.split("  #").next().unwrap_or_default();
+        let line = line.trim_start().trim_start_matches("$ ");
+        let mut words = command_words(line);
+        words.retain(|word| !word.is_empty());
+        // A shell's variables are numbers in the documents.
+        words.iter_mut().for_each(|word| *word = without_variables(word));
+        // Variables of the environment come first.
+        let first = words.iter().position(|word| !word.starts_with("WAVESIM_") && !word.contains('='));
+        words.drain(..first.unwrap_or(words.len()));
+        let end = words.iter().position(|word| ["|", ">", "<", "&&", ";", "2>&1"].contains(&&**word));
+        words.truncate(end.unwrap_or(words.len()));
+        let subcommand = words.get(1).map(String::as_str).unwrap_or_default();
+        let known = Cli::command().get_subcommands().any(|c| c.get_name() == subcommand);
+        // `debug -- PROGRAM` debugs a program of a host.
+        if words.first().is_some_and(|word| word == "wavesim") && known && words.iter().all(|w| w != "--") {
+            found.push(Documented { line: line.to_string(), words, shown: fence == Some("console") });
+        }
+    }
+    found
+}
+
 /// The commands in code blocks have subcommands and options that exist, with valid values.
 #[test]
 fn commands_are_accepted() {
-    let root = root();
-    let mut pages: Vec<PathBuf> =
-        ["README.md", "CONTRIBUTING.md", "editors/README.md"].map(|p| root.join(p)).into();
-    pages.extend(data::files_below(&root.join("docs"), "md"));
     let mut commands = 0;
-    for page in pages {
-        let text = std::fs::read_to_string(&page).unwrap().replace("\\\n", " ");
-        let mut fenced = false;
-        for line in text.lines() {
-            fenced ^= line.starts_with("```");
-            if !fenced && !line.starts_with("    ") {
-                continue;
-            }
-            let line = line.split("  #").next().unwrap_or_default();
-            let line = line.trim_start().trim_start_matches("$ ");
-            let mut words = command_words(line);
-            words.retain(|word| !word.is_empty());
-            // A shell's variables are numbers in the documents.
-            words.iter_mut().for_each(|word| *word = without_variables(word));
-            // Variables of the environment come first.
-            let first = words.iter().position(|word| !word.starts_with("WAVESIM_") && !word.contains('='));
-            words.drain(..first.unwrap_or(words.len()));
-            let end = words.iter().position(|word| ["|", ">", "<", "&&", ";", "2>&1"].contains(&&**word));
-            words.truncate(end.unwrap_or(words.len()));
-            let subcommand = words.get(1).map(String::as_str).unwrap_or_default();
-            let known = Cli::command().get_subcommands().any(|c| c.get_name() == subcommand);
-            // `debug -- PROGRAM` debugs a program of a host.
-            if words.first().is_none_or(|word| word != "wavesim") || !known || words.iter().any(|w| w == "--")
-            {
-                continue;
-            }
+    for page in pages_with_commands() {
+        for Documented { line, words, .. } in documented(&page) {
             if let Err(e) = Cli::try_parse_from(&words) {
                 panic!("{}: {line}\n{e}", page.display());
             }
@@ -231,6 +252,72 @@ fn commands_are_accepted() {
         }
     }
     assert!(commands > 40, "{commands} commands");
+}
+
+/// Options whose value is a file that the command writes.
+const WRITES: [&str; 10] = [
+    "--html",
+    "--perfetto",
+    "--sarif",
+    "--dump",
+    "--coverage",
+    "--lcov",
+    "--junit",
+    "--save",
+    "--dump-jit",
+    "-o",
+];
+
+/// Replaces the names of files: those of the repository have its path, and those that are written are temporary, also where
+/// a later command reads them. Returns false if a file does not exist.
+fn resolve_files(words: &mut [String], written: &mut Vec<String>) -> bool {
+    const INPUTS: [&str; 11] = ["rdna", "s", "co", "cl", "hip", "json", "toml", "pcode", "as", "sched", "db"];
+    for at in 2..words.len() {
+        let writes = WRITES.contains(&&*words[at - 1]);
+        let input = INPUTS.iter().any(|e| Path::new(&words[at]).extension().is_some_and(|own| own == *e));
+        if words[at].contains('=') || !writes && !input {
+            continue;
+        }
+        if writes || written.contains(&words[at]) {
+            let path = crate::temporary(module_path!(), &words[at].replace('/', "."));
+            written.push(std::mem::replace(&mut words[at], path.display().to_string()));
+        } else if !words[at].starts_with("target/") && root().join(&words[at]).is_file() {
+            words[at] = root().join(&words[at]).display().to_string();
+        } else {
+            return false;
+        }
+    }
+    true
+}
+
+/// The commands run whose files are in the repository, and those that read none. Other tests compare what `console` blocks
+/// show (`filetests/commands.rs`), and run `prove` and `isa equivalent`.
+#[test]
+fn documented_commands_run() {
+    let (mut run, mut skipped) = (0, 0);
+    for page in pages_with_commands() {
+        let mut written = Vec::new();
+        for Documented { line, mut words, shown } in documented(&page) {
+            let elsewhere = ["serve", "bench", "campaign", "conform", "dap", "lsp", "prove", "tui"];
+            let elsewhere = elsewhere.contains(&words[1].as_str()) || words.iter().any(|w| w == "equivalent");
+            let interactive = words[1] == "debug" && words.iter().all(|word| word != "--batch");
+            if shown || elsewhere || interactive || !resolve_files(&mut words, &mut written) {
+                continue;
+            }
+            let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+            match wavesim_tests::wavesim(&words) {
+                (wavesim::cli::BAD_INPUT, out) if line.contains(".cl ") && out.contains("installed") => {
+                    println!("skipped: {line}: {out}");
+                    skipped += 1;
+                }
+                (code, out) => {
+                    assert!(code != wavesim::cli::BAD_INPUT, "{}: {line}\n{out}", page.display());
+                    run += 1;
+                }
+            }
+        }
+    }
+    assert!(run + skipped >= 20, "{run} commands");
 }
 
 /// Replaces the variables of a shell (`$NAME`) by 1.
@@ -291,9 +378,7 @@ fn examples_of_the_help_run() {
             continue;
         }
         for at in 2..words.len() {
-            let written =
-                ["--html", "--perfetto", "--sarif", "--dump", "--coverage", "-o"].contains(&&*words[at - 1]);
-            if written {
+            if WRITES.contains(&&*words[at - 1]) {
                 words[at] = crate::temporary(module_path!(), &words[at]).display().to_string();
             } else if words[at].starts_with("examples/") {
                 words[at] = root().join(&words[at]).display().to_string();

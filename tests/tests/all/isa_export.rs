@@ -19,6 +19,12 @@ fn export(arguments: &[&str]) -> String {
 fn the_export_follows_its_schema() {
     let text = export(&[]);
     assert!(text.len() < 30_000_000, "{} bytes", text.len());
+    // The page tells the size, to a tenth of it.
+    let page = std::fs::read_to_string(root().join("docs/isa-export.md")).unwrap();
+    let size =
+        page.split("The document of all architectures has ").nth(1).and_then(|rest| rest.split(' ').next());
+    let size: f64 = size.unwrap().parse().unwrap();
+    assert!((text.len() as f64 / 1e6 / size - 1.0).abs() < 0.1, "{} bytes", text.len());
     let document: Value = serde_json::from_str(&text).unwrap();
     let schema = std::fs::read_to_string(root().join("docs/isa-export.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
