@@ -156,8 +156,8 @@ fn with_listed_codes(rng: &mut Rng, arch: Arch, id: EntryId) -> Option<Inst> {
             "ROW_MASK" | "BANK_MASK" if rng.chance(2) => 15,
             "DPP_CTRL" => dpp_ctrl(rng),
             "SWZ" | "TFE" | "LWE" | "NV" | "GDS" => 0,
-            // Addresses of images that no signature has; some are groups of registers.
-            "VADDR1" | "VADDR2" | "VADDR3" | "VADDR4" => any % OPERAND_VGPRS,
+            // Addresses of images, which signatures lack or have as one register; some are groups.
+            "VADDR0" | "VADDR1" | "VADDR2" | "VADDR3" | "VADDR4" => any % OPERAND_VGPRS,
             _ => any,
         };
     }

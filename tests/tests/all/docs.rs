@@ -274,7 +274,8 @@ fn resolve_files(words: &mut [String], written: &mut Vec<String>) -> bool {
     const INPUTS: [&str; 11] = ["rdna", "s", "co", "cl", "hip", "json", "toml", "pcode", "as", "sched", "db"];
     for at in 2..words.len() {
         let writes = WRITES.contains(&&*words[at - 1]);
-        let input = INPUTS.iter().any(|e| Path::new(&words[at]).extension().is_some_and(|own| own == *e));
+        let named = INPUTS.iter().any(|e| Path::new(&words[at]).extension().is_some_and(|own| own == *e));
+        let input = named || root().join(&words[at]).is_file();
         if words[at].contains('=') || !writes && !input {
             continue;
         }
