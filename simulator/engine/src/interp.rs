@@ -252,7 +252,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                     continue;
                 }
                 EnterResult::Stopped { op, start: from, flow } => {
-                    (cx.op, start, handlers) = (op, from, cx.handlers);
+                    (cx.op, start) = (op, from);
                     flow
                 }
                 EnterResult::Switched => return Stop::Switched,
