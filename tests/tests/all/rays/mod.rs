@@ -101,11 +101,13 @@ fn ray(rng: &mut Rng, node: u32) -> Ray {
 /// Where a ray enters and leaves a box.
 fn interval(ray: &Ray, planes: &[Point; 2]) -> [f64; 2] {
     let mut out = [0.0f64, ray.extent as f64];
-    for axis in 0..3 {
-        let at = |x: f32| (x as f64 - ray.origin[axis] as f64) / ray.direction[axis] as f64;
-        let (near, far) = if ray.direction[axis] >= 0.0 { (0, 1) } else { (1, 0) };
-        out[0] = out[0].max(at(planes[near][axis]));
-        out[1] = out[1].min(at(planes[far][axis]));
+    let [low, high] = planes;
+    for ((origin, direction), (low, high)) in ray.origin.iter().zip(&ray.direction).zip(low.iter().zip(high))
+    {
+        let at = |x: &f32| (*x as f64 - *origin as f64) / *direction as f64;
+        let (near, far) = if *direction >= 0.0 { (low, high) } else { (high, low) };
+        out[0] = out[0].max(at(near));
+        out[1] = out[1].min(at(far));
     }
     out
 }

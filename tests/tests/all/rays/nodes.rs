@@ -155,8 +155,8 @@ pub fn packet(node: &mut [u32], vertices: &[Point], pairs: &[Pair]) -> bool {
     if vertices_end + geometry_anchor + others * geometry_bits > middle {
         return false;
     }
-    for axis in 0..3 {
-        put(node, 5 * axis, 5, own[axis] as u32 - 1);
+    for (axis, bits) in own.iter().enumerate() {
+        put(node, 5 * axis, 5, *bits as u32 - 1);
     }
     for (first, length, value) in [
         (15, 5, zeros),
