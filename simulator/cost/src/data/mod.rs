@@ -1,6 +1,6 @@
 //! The tables of costs, in TOML: one file per architecture ([`ArchCost`]), one per device ([`DeviceCost`]), and one of the
-//! model's own choices ([`ModelCost`]), in `data`. Every constant is a [`Quantity`] with its unit, its source and the kind of the source. The
-//! model has no constants of its own.
+//! model's own choices ([`ModelCost`]), in `data`. Every constant is a [`Quantity`] with its unit, its source and the kind
+//! of the source. The model has no constants of its own.
 
 mod arch;
 mod device;
