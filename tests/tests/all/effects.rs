@@ -33,10 +33,7 @@ const NEVER_SEEN: [(&str, &str); 7] = [
     ("S_LB", MISSES),
     ("S_LH", MISSES),
     ("S_LW", MISSES),
-    (
-        "IMAGE_BVH_DUAL_INTERSECT_RAY",
-        "random memory has no instance that two nodes name; `rays` has ones that rays enter",
-    ),
+    ("IMAGE_BVH_DUAL_INTERSECT_RAY", "random cases meet no instance that a ray enters; those of `rays` do"),
 ];
 const MISSES: &str = "random addresses miss the memory of words, and the load faults before it writes";
 

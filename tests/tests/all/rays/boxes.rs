@@ -198,7 +198,8 @@ fn instances_move_the_ray() {
             .collect();
         let high = INSTANCES | FLAGS | WIDE_SORT | if compressed { COMPRESSED } else { 0 };
         let found = intersect("image_bvh8_intersect_ray", &words, &rays, SORT, high);
-        for (ray, found) in rays.iter().zip(found) {
+        let dual = intersect("image_bvh_dual_intersect_ray", &words, &rays, SORT, high);
+        for (ray, (found, dual)) in rays.iter().zip(found.into_iter().zip(dual)) {
             let procedural = own_flags >> 8 & 1;
             let culled = ray.mask & 0x0f == 0 || flags >> (8 + procedural) & 1 != 0;
             let row = |row: usize, p: Point, w: f64| {
@@ -212,6 +213,7 @@ fn instances_move_the_ray() {
             let expected = if culled { ray } else { &moved };
             for (k, x) in expected.origin.into_iter().chain(expected.direction).enumerate() {
                 assert!(near(f32::from_bits(found[10 + k]), x as f64), "{expected:?} {found:x?}");
+                assert_eq!(dual[10 + k], found[10 + k], "{expected:?} {dual:x?}");
             }
             // Flags of both; one that makes all opaque, or not, replaces the instance's.
             let kept = if flags & 3 != 0 { own_flags & 0x3fc } else { own_flags };
