@@ -69,6 +69,17 @@ pub struct Wave {
     pub passed: [u32; WAITS],
 }
 
+/// The registers with which a wave starts; all others are zero.
+pub struct StartState<'s> {
+    pub exec: u64,
+    /// SGPRs by operand code; EXEC is ignored.
+    pub sgprs: &'s [u32; SGPRS],
+    /// The VGPRs that are set.
+    pub vgprs: &'s [usize],
+    /// The lanes of each of them in the first half, then in the second one.
+    pub lanes: &'s [[u32; 32]],
+}
+
 impl Wave {
     /// Creates a wave of 64 lanes, or of 32.
     pub fn new(size: u32) -> Wave {
@@ -100,16 +111,75 @@ impl Wave {
         wave
     }
 
-    /// Resets to the state of [`Wave::new`], with this EXEC. Only VGPRs that were written are cleared: most
-    /// waves use a dozen of 256.
+    /// Resets to the state of [`Wave::new`], with this EXEC.
     pub fn reset(&mut self, exec: u64) {
-        self.reset_with(exec, &[0; SGPRS]);
+        self.reset_to(&StartState { exec, sgprs: &[0; SGPRS], vgprs: &[], lanes: &[] });
     }
 
-    /// As [`Wave::reset`], with these SGPRs, among which EXEC is ignored.
-    pub fn reset_with(&mut self, exec: u64, sgprs: &[u32; SGPRS]) {
-        (0..self.halves).for_each(|half| self.clear(half));
-        self.sgprs[..SGPRS].copy_from_slice(sgprs);
+    /// Resets to the state of [`Wave::new`], with these registers. Only VGPRs that were written are cleared: most waves
+    /// use a dozen of 256.
+    pub fn reset_to(&mut self, start: &StartState<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if self.avx2.is_some() {
+            // SAFETY: `avx2` proves that the host has AVX2.
+            return unsafe { self.reset_avx2(start) };
+        }
+        let written = |flags: &[u8; 32]| {
+            let bits = flags.iter().enumerate().map(|(bit, flag)| u32::from(*flag != INITIAL) << bit);
+            bits.fold(0, |bits, bit| bits | bit)
+        };
+        self.reset_by(start, |flags| flags.as_flattened().iter().all(|flag| *flag == INITIAL), written);
+    }
+
+    /// Without vector instructions of the host, this would take three times as long.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn reset_avx2(&mut self, start: &StartState<'_>) {
+        use std::arch::x86_64::{
+            __m256i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_set1_epi8,
+        };
+        let initial = _mm256_set1_epi8(INITIAL as i8);
+        // SAFETY: both types have 32 bytes, and every bit pattern is valid for SIMD vectors.
+        let vector = |flags: &[u8; 32]| unsafe { std::mem::transmute::<[u8; 32], __m256i>(*flags) };
+        let written = |flags: __m256i| !_mm256_movemask_epi8(_mm256_cmpeq_epi8(flags, initial)) as u32;
+        self.reset_by(
+            start,
+            // No other bits than those of `INITIAL` are ever set.
+            |blocks| {
+                let mut all = initial;
+                for flags in blocks {
+                    all = _mm256_and_si256(all, vector(flags));
+                }
+                written(all) == 0
+            },
+            |flags| written(vector(flags)),
+        );
+    }
+
+    /// [`Wave::reset_to`], given functions that find written VGPRs by their flags: `none_written` returns whether none
+    /// of several is, and `written` a bit for each of 32.
+    #[inline(always)]
+    fn reset_by(
+        &mut self,
+        start: &StartState<'_>,
+        none_written: impl Fn(&[[u8; 32]]) -> bool,
+        written: impl Fn(&[u8; 32]) -> u32,
+    ) {
+        for half in 0..self.halves {
+            self.clear(half, &none_written, &written);
+        }
+        for (half, lanes) in (0..self.halves).zip(start.lanes.chunks(start.vgprs.len().max(1))) {
+            let (vecs, flags) = self.vectors.vecs_and_flags(half);
+            for (register, lanes) in start.vgprs.iter().zip(lanes) {
+                vecs[..ALL_VGPRS][*register].0 = *lanes;
+                flags[..ALL_VGPRS][*register] = 0;
+            }
+        }
+        // One assignment of all would be a call.
+        let (to, from) = (self.sgprs[..SGPRS].as_chunks_mut::<32>().0, start.sgprs.as_chunks::<32>().0);
+        const { assert!(SGPRS == 4 * 32) };
+        (to[0], to[1]) = (from[0], from[1]);
+        (to[2], to[3]) = (from[2], from[3]);
         self.scc = 0;
         self.pc = 0;
         self.mode = 0xf0;
@@ -117,67 +187,24 @@ impl Wave {
         self.joined = 0;
         self.passed = [0; WAITS];
         self.vgprs = VGPRS as u32;
-        self.set_exec(exec);
+        self.set_exec(start.exec);
     }
 
-    /// Clears the VGPRs of a half that have been written.
-    fn clear(&mut self, half: usize) {
-        #[cfg(target_arch = "x86_64")]
-        if self.avx2.is_some() {
-            // SAFETY: `avx2` proves that the host has AVX2.
-            return unsafe { self.clear_avx2(half) };
-        }
-        let written = |flags: &[u8; 32]| {
-            let bits = flags.iter().enumerate().map(|(bit, flag)| u32::from(*flag != INITIAL) << bit);
-            bits.fold(0, |bits, bit| bits | bit)
-        };
-        self.clear_written(half, |blocks| blocks.as_flattened().iter().any(|flag| *flag != INITIAL), written);
-    }
-
-    /// Without vector instructions of the host, this would take three times as long.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn clear_avx2(&mut self, half: usize) {
-        use std::arch::x86_64::{
-            __m256i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_set1_epi8,
-        };
-        let initial = _mm256_set1_epi8(INITIAL as i8);
-        // SAFETY: both types have 32 bytes, and every bit pattern is valid for SIMD vectors.
-        let vector = |flags: &[u8; 32]| unsafe { std::mem::transmute::<[u8; 32], __m256i>(*flags) };
-        let same = |flags: &[u8; 32]| _mm256_cmpeq_epi8(vector(flags), initial);
-        self.clear_written(
-            half,
-            |[a, b, c, d]| {
-                let [low, high] = [_mm256_and_si256(same(a), same(b)), _mm256_and_si256(same(c), same(d))];
-                _mm256_movemask_epi8(_mm256_and_si256(low, high)) != -1
-            },
-            |flags| !_mm256_movemask_epi8(same(flags)) as u32,
-        );
-    }
-
-    /// Clears the VGPRs of a half that have been written. Most waves write a few dozen, so the flags are tested 128,
-    /// then 32 at a time first: `any_written` returns whether any of 128 flags is not the initial one, and `written`
-    /// returns a bit for each of 32.
+    /// Clears the VGPRs of a half that have been written. Most waves write none beyond v127.
     #[inline(always)]
-    fn clear_written(
+    fn clear(
         &mut self,
         half: usize,
-        any_written: impl Fn(&[[u8; 32]; 4]) -> bool,
+        none_written: impl Fn(&[[u8; 32]]) -> bool,
         written: impl Fn(&[u8; 32]) -> u32,
     ) {
         const { assert!(ALL_VGPRS.is_multiple_of(128)) };
         let (vecs, flags) = self.vectors.vecs_and_flags(half);
-        let blocks = flags[..ALL_VGPRS].as_chunks_mut::<32>().0.as_chunks_mut::<4>().0;
-        let vec_blocks = vecs[..ALL_VGPRS].as_chunks_mut::<32>().0.as_chunks_mut::<4>().0;
-        for (flags, vecs) in blocks.iter_mut().zip(vec_blocks).filter(|(flags, _)| any_written(flags)) {
-            for (flags, vecs) in flags.iter_mut().zip(vecs) {
-                let mut written = written(flags);
-                while written != 0 {
-                    vecs[written.trailing_zeros() as usize % 32] = LaneVec::ZERO;
-                    written &= written - 1;
-                }
-                *flags = [INITIAL; 32];
-            }
+        let (first, others) = flags[..ALL_VGPRS].as_chunks_mut::<32>().0.split_at_mut(4);
+        let (first_vecs, other_vecs) = vecs[..ALL_VGPRS].as_chunks_mut::<32>().0.split_at_mut(4);
+        clear_written(first_vecs, first, &written);
+        if !none_written(others) {
+            clear_written(other_vecs, others, &written);
         }
         flags[ALL_VGPRS..CONSTS].fill(0);
         debug_assert!(vecs[..ALL_VGPRS].iter().all(|vec| *vec == LaneVec::ZERO));
@@ -473,6 +500,22 @@ impl Wave {
     }
 }
 
+/// Clears the VGPRs that have been written, of several blocks of 32.
+#[inline(always)]
+fn clear_written(vecs: &mut [[LaneVec; 32]], flags: &mut [[u8; 32]], written: impl Fn(&[u8; 32]) -> u32) {
+    for (flags, vecs) in flags.iter_mut().zip(vecs) {
+        let mut written = written(flags);
+        if written == 0 {
+            continue;
+        }
+        while written != 0 {
+            vecs[written.trailing_zeros() as usize % 32] = LaneVec::ZERO;
+            written &= written - 1;
+        }
+        *flags = [INITIAL; 32];
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -512,6 +555,21 @@ mod tests {
             let new = Wave::new(size);
             assert!(*wave.vectors == *new.vectors, "wave{size}, vectors: {vectors}");
             assert!((0..ALL_VGPRS as u32).all(|register| !wave.is_written(register)));
+            // Nor has it other registers than those that it starts with.
+            let (sgprs, exec) = (std::array::from_fn(|code| code as u32), 0x5555_0000_0000_1234);
+            let lanes: Vec<[u32; 32]> = (0..2 * new.halves() as u32)
+                .map(|k| std::array::from_fn(|lane| 100 * k + lane as u32))
+                .collect();
+            wave.set_vgpr(3, 9, 1);
+            wave.reset_to(&StartState { exec, sgprs: &sgprs, vgprs: &[2, 700], lanes: &lanes });
+            let mut expected = Wave::new(size);
+            for (k, lanes) in lanes.iter().enumerate() {
+                expected.set_lane_vec(k / 2, [2, 700][k % 2], LaneVec(*lanes));
+            }
+            expected.set_exec(exec);
+            assert!(*wave.vectors == *expected.vectors, "wave{size}, vectors: {vectors}");
+            assert_eq!(wave.sgprs[..EXEC_LO], sgprs[..EXEC_LO]);
+            assert_eq!((wave.exec(), wave.pc), (expected.exec(), 0));
         }
     }
 

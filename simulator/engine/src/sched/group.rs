@@ -140,9 +140,10 @@ impl<'a> RunningGroup<'a> {
             state.start(model.delays, id);
             state.placements = self.dispatch.placements(id);
         }
+        self.initial.set_workgroup(&self.dispatch.shape.init.layout, id, cluster.as_ref());
         for (index, slot) in self.slots.iter_mut().enumerate() {
             slot.status = Status::Running;
-            start(self.dispatch, &self.initial, &mut slot.wave, id, cluster.as_ref(), index as u32);
+            start(self.dispatch, &self.initial, &mut slot.wave, index as u32);
         }
         if let Some(seed) = self.dispatch.schedule.seed() {
             let [x, y, z] = id.map(u64::from);
@@ -309,7 +310,7 @@ impl<'a> RunningGroup<'a> {
         let succession = followers.filter(|_| follows).map(|followers| Succession {
             dispatch: self.dispatch,
             followers,
-            initial: &self.initial,
+            initial: &mut self.initial,
             id: &mut self.id,
             index: &mut self.index,
         });

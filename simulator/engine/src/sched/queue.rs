@@ -55,7 +55,7 @@ pub struct Followers<'q> {
 pub struct Succession<'r, 'a> {
     pub dispatch: &'a Dispatch<'a>,
     pub followers: Followers<'r>,
-    pub initial: &'r InitialRegisters,
+    pub initial: &'r mut InitialRegisters,
     /// The workgroup's coordinates.
     pub id: &'r mut [u32; 3],
     /// Its index in the order of starts.
@@ -73,12 +73,13 @@ impl Succession<'_, '_> {
         *cx.workgroup = new_workgroup(self.dispatch, waves.len());
         zero(cx.lds);
         zero(cx.scratch);
+        self.initial.set_workgroup(&self.dispatch.shape.init.layout, id, None);
         let mode = cx.wave.mode;
         for WaveSlot { wave, scratch, status, .. } in waves {
             **status = Status::Running;
             zero(scratch);
             let wave = wave.as_deref_mut().unwrap_or(&mut *cx.wave);
-            start(self.dispatch, self.initial, wave, id, None, wave.id);
+            start(self.dispatch, self.initial, wave, wave.id);
         }
         if cx.wave.mode != mode {
             cx.refresh_mode();

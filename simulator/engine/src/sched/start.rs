@@ -4,21 +4,26 @@
 use super::launch::{Dispatch, Layout};
 use smallvec::SmallVec;
 use wavesim_isa::arch::machine::ReadOnlyValue;
-use wavesim_machine::state::wave::{NULL, SGPRS};
+use wavesim_machine::state::wave::{NULL, SGPRS, StartState, TTMP};
 use wavesim_machine::state::{ClusterPlace, LaneVec, Wave};
 
 /// Operand code of ttmp0.
-const TTMP0: u32 = 108;
+const TTMP0: usize = TTMP.start;
 
-/// The initial registers of a workgroup's waves, as far as they are the same in each workgroup of a dispatch: the ids
-/// of work-items in VGPRs, and most SGPRs. Computing them for each would take an eighth of the time of a wave of 200
+/// The initial registers of a workgroup's waves. What is the same in each workgroup of a dispatch is computed once: the
+/// ids of work-items in VGPRs, and most SGPRs. Computing them for each would take an eighth of the time of a wave of 200
 /// instructions.
 #[derive(Clone)]
 pub struct InitialRegisters {
-    /// The SGPRs by operand code, without the ids of the workgroup.
+    /// The SGPRs by operand code, with the ids of the workgroup that [`InitialRegisters::set_workgroup`] was given.
     sgprs: [u32; SGPRS],
+    workgroup: [u32; 3],
+    /// Number of work-items of a workgroup.
+    items: u32,
     /// Number of VGPRs that a wave has.
     vgprs: u32,
+    /// Whether the architecture has accumulation VGPRs.
+    accumulation: bool,
     /// The SGPRs that have coordinates of the workgroup, by operand code, and the dimension of each.
     group_ids: SmallVec<[(u32, usize); 3]>,
     /// The VGPRs that have ids.
@@ -53,66 +58,98 @@ impl InitialRegisters {
                 sgprs[register] = *value;
             }
         }
-        let vgprs = d.shape.registers.allocated_vgprs(d.program.arch, d.shape.wave_size);
-        InitialRegisters { sgprs, vgprs, group_ids: group_id_registers(layout), registers, contents }
+        InitialRegisters {
+            sgprs,
+            workgroup: [0; 3],
+            items,
+            vgprs: d.shape.registers.allocated_vgprs(d.program.arch, d.shape.wave_size),
+            accumulation: d.program.arch.facts().vgprs.accumulation,
+            group_ids: group_id_registers(layout),
+            registers,
+            contents,
+        }
     }
 
-    /// Sets the VGPRs of a wave.
-    fn set_vgprs(&self, wave: &mut Wave, index: u32) {
-        let halves = wave.halves();
-        let mut contents = self.contents[index as usize * halves * self.registers.len()..].iter();
-        for half in 0..halves {
-            for (register, lanes) in self.registers.iter().zip(&mut contents) {
-                wave.set_lane_vec(half, *register, LaneVec(*lanes));
+    /// Sets the ids of the workgroup that starts next. All workgroups of a dispatch have the same layout, and are in
+    /// clusters if one is, so that nothing is left of the one before.
+    pub fn set_workgroup(&mut self, layout: &Layout, workgroup: [u32; 3], cluster: Option<&ClusterPlace>) {
+        self.workgroup = workgroup;
+        for (register, dim) in &self.group_ids {
+            if let Some(sgpr) = self.sgprs[..NULL].get_mut(*register as usize) {
+                *sgpr = workgroup[*dim];
             }
         }
+        if let Layout::Hsa { architected: true, .. } = layout {
+            // gfx12: X in ttmp9, Y and Z in the halves of ttmp7.
+            let [x, y, z] = workgroup;
+            (self.sgprs[TTMP0 + 7], self.sgprs[TTMP0 + 9]) = (y & 0xffff | z << 16, x);
+        }
+        if let Some(place) = cluster {
+            set_cluster_ids(place, &mut self.sgprs);
+        }
+    }
+
+    /// The VGPRs that have ids.
+    #[cfg(test)]
+    pub fn vgprs(&self) -> &[usize] {
+        &self.registers
+    }
+
+    /// The lanes of the VGPRs of a wave.
+    fn lanes(&self, wave: &Wave, index: u32) -> &[[u32; 32]] {
+        let count = wave.halves() * self.registers.len();
+        self.contents.get(index as usize * count..).and_then(|rest| rest.get(..count)).unwrap_or_default()
     }
 }
 
-/// Initialises a wave, whatever it ran before. `index` is its index in the workgroup.
-pub fn start(
-    d: &Dispatch<'_>,
-    initial: &InitialRegisters,
-    wave: &mut Wave,
-    workgroup: [u32; 3],
-    cluster: Option<&ClusterPlace>,
-    index: u32,
-) {
-    let lanes = d.items().saturating_sub(index * d.shape.wave_size).min(d.shape.wave_size);
-    wave.reset_with(if lanes == 64 { u64::MAX } else { (1 << lanes) - 1 }, &initial.sgprs);
+/// Initialises a wave of the workgroup that [`InitialRegisters::set_workgroup`] was given, whatever it ran before.
+/// `index` is its index in the workgroup.
+pub fn start(d: &Dispatch<'_>, initial: &InitialRegisters, wave: &mut Wave, index: u32) {
+    let lanes = initial.items.saturating_sub(index * d.shape.wave_size).min(d.shape.wave_size);
+    let exec = if lanes == 64 { u64::MAX } else { (1 << lanes) - 1 };
+    let (sgprs, vgprs, lanes) = (&initial.sgprs, &initial.registers[..], initial.lanes(wave, index));
+    wave.reset_to(&StartState { exec, sgprs, vgprs, lanes });
     wave.id = index;
-    wave.workgroup = workgroup;
+    wave.workgroup = initial.workgroup;
     wave.pc = d.shape.entry_pc;
     wave.code_base = d.shape.code_base;
     wave.mode = d.shape.init.mode;
-    wave.set_accumulation(d.program.arch.facts().vgprs.accumulation);
+    wave.set_accumulation(initial.accumulation);
     wave.set_vgpr_count(initial.vgprs);
     if let Some(poison) = d.poison {
         let named = d.delayed.and_then(|model| model.vgprs());
         poison.fill_registers(d.program.arch, d.shape.registers.accumulation, named, wave);
-        for (first, values) in &d.shape.init.sgprs {
-            (*first as u32..NULL as u32).zip(values).for_each(|(code, value)| wave.set_sgpr(code, *value));
-        }
+        restore_registers(d, initial, wave, index);
     }
-    initial.set_vgprs(wave, index);
-    for (register, dim) in &initial.group_ids {
-        wave.set_sgpr(*register, workgroup[*dim]);
+    ids_of_wave(&d.shape.init.layout, wave, initial.workgroup, index);
+}
+
+/// Sets the initial registers of a wave again, after all of them have been filled.
+#[cold]
+fn restore_registers(d: &Dispatch<'_>, initial: &InitialRegisters, wave: &mut Wave, index: u32) {
+    let set = d.shape.init.sgprs.iter();
+    let set = set.flat_map(|(first, values)| (*first as u32..).zip(values).map(|(code, _)| code));
+    let ids = initial.group_ids.iter().map(|(register, _)| *register);
+    for code in set.chain(ids).filter(|code| *code < NULL as u32) {
+        wave.set_sgpr(code, initial.sgprs[code as usize]);
     }
-    other_group_ids(&d.shape.init.layout, wave, workgroup, index);
-    if let Some(place) = cluster {
-        cluster_ids(place, wave);
+    let lanes = initial.lanes(wave, index);
+    let registers =
+        (0..wave.halves()).flat_map(|half| initial.registers.iter().map(move |register| (half, *register)));
+    for ((half, register), lanes) in registers.zip(lanes) {
+        wave.set_lane_vec(half, register, LaneVec(*lanes));
     }
 }
 
 /// The ids of a cluster in trap registers (CDNA5 manual, *Cluster State*), whatever the layout of other ids.
-fn cluster_ids(place: &ClusterPlace, wave: &mut Wave) {
+fn set_cluster_ids(place: &ClusterPlace, sgprs: &mut [u32; SGPRS]) {
     let [x, y, z] = place.position;
     let [wx, wy, wz] = place.workgroup;
     let [nx, ny, nz] = place.size.map(|n| n - 1);
     let last = place.count() - 1;
-    wave.set_sgpr(TTMP0 + 6, wx | wy << 4 | wz << 8 | nx << 12 | ny << 16 | nz << 20 | last << 24);
-    wave.set_sgpr(TTMP0 + 7, y & 0xffff | z << 16);
-    wave.set_sgpr(TTMP0 + 9, x);
+    sgprs[TTMP0 + 6] = wx | wy << 4 | wz << 8 | nx << 12 | ny << 16 | nz << 20 | last << 24;
+    sgprs[TTMP0 + 7] = y & 0xffff | z << 16;
+    sgprs[TTMP0 + 9] = x;
 }
 
 /// Returns X, Y and Z of `lanes` consecutive work-items, beginning at position `at`, and advances `at` past
@@ -176,21 +213,17 @@ fn group_id_registers(layout: &Layout) -> SmallVec<[(u32, usize); 3]> {
     }
 }
 
-/// Writes the coordinates of the workgroup that no SGPR has alone.
-fn other_group_ids(layout: &Layout, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
-    let [x, y, z] = workgroup;
+/// Writes what differs from wave to wave, or is in VGPRs in the order of the layout.
+fn ids_of_wave(layout: &Layout, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
     match layout {
-        // gfx12: X in ttmp9, Y and Z in the halves of ttmp7, the wave's index in ttmp8[29:25].
-        Layout::Hsa { architected: true, .. } => {
-            wave.set_sgpr(TTMP0 + 7, y & 0xffff | z << 16);
-            wave.set_sgpr(TTMP0 + 8, (index & 31) << 25);
-            wave.set_sgpr(TTMP0 + 9, x);
-        }
+        // gfx12: the wave's index in ttmp8[29:25].
+        Layout::Hsa { architected: true, .. } => wave.sgprs[TTMP0 + 8] = (index & 31) << 25,
         Layout::Text { .. } | Layout::Hsa { .. } => {}
         Layout::Own(file) => {
             let holds_group = |(_, held): &(usize, &ReadOnlyValue)| **held == ReadOnlyValue::GroupId;
             for (register, _) in file.read_only.iter().enumerate().filter(holds_group) {
-                (0..wave.halves()).for_each(|half| wave.set_lane_vec(half, register, LaneVec::splat(x)));
+                let id = LaneVec::splat(workgroup[0]);
+                (0..wave.halves()).for_each(|half| wave.set_lane_vec(half, register, id));
             }
         }
     }

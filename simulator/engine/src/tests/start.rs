@@ -1,6 +1,7 @@
 //! Tests of the initial state of waves.
 
 use crate::sched::dispatch::{Dispatch, InitialState, Layout, Registers, Shape};
+use crate::sched::poison::Poison;
 use crate::sched::start::{InitialRegisters, start};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::program::Program;
@@ -65,11 +66,12 @@ fn lanes_have_the_ids_of_their_work_items() {
             for block in [[1, 1, 1], [5, 3, 2], [33, 2, 1], [7, 1, 9], [64, 4, 4], [1, 1, 70], [1024, 1, 1]] {
                 let shape = shape(layout.clone(), block, size);
                 let dispatch = Dispatch::new(&program, &shape, 1);
-                let (items, vgprs) = (dispatch.items(), InitialRegisters::new(&dispatch));
+                let (items, mut initial) = (dispatch.items(), InitialRegisters::new(&dispatch));
+                initial.set_workgroup(&shape.init.layout, [7, 5, 3], None);
                 for index in 0..dispatch.waves() {
                     (0..size).for_each(|lane| wave.set_vgpr(lane, (index + lane) % 9, 0xbad));
                     wave.set_sgpr(90, 0xbad);
-                    start(&dispatch, &vgprs, &mut wave, [7, 5, 3], None, index);
+                    start(&dispatch, &initial, &mut wave, index);
                     let mut exec = 0;
                     for lane in 0..size {
                         let item = index * size + lane;
@@ -95,6 +97,55 @@ fn lanes_have_the_ids_of_their_work_items() {
     }
 }
 
+/// A workgroup that follows another one has its own ids, and all registers of its waves are those of a first one; so are
+/// they where registers hold garbage at the start, but for those without an initial value.
+#[test]
+fn workgroups_that_follow_have_ids_of_their_own() {
+    let program = Program::from_words(Arch::Rdna4, &[S_ENDPGM]).expect("a program");
+    for (layout, _) in layouts() {
+        let shape = shape(layout.clone(), [40, 2, 1], 32);
+        let mut dispatch = Dispatch::new(&program, &shape, 1);
+        let mut initial = InitialRegisters::new(&dispatch);
+        let mut used = Wave::new(32);
+        for id in [[8, 8, 8], [1, 2, 3], [0, 0, 0]] {
+            let mut first = InitialRegisters::new(&dispatch);
+            for registers in [&mut initial, &mut first] {
+                registers.set_workgroup(&shape.init.layout, id, None);
+            }
+            for index in 0..dispatch.waves() {
+                let mut new = Wave::new(32);
+                start(&dispatch, &initial, &mut used, index);
+                start(&dispatch, &first, &mut new, index);
+                assert_eq!(
+                    (used.sgprs, used.workgroup, used.exec()),
+                    (new.sgprs, id, new.exec()),
+                    "{layout:?}"
+                );
+                assert!((0..9).all(|register| used.lane_vec(0, register) == new.lane_vec(0, register)));
+                dispatch.poison = Some(Poison(7));
+                start(&dispatch, &initial, &mut used, index);
+                dispatch.poison = None;
+                let ids = match &layout {
+                    Layout::Hsa { architected: true, .. } => [108 + 7, 108 + 8, 108 + 9],
+                    Layout::Hsa { .. } => [10, 11, 12],
+                    _ => [4, 5, 100],
+                };
+                for code in [4, 5, 100].into_iter().chain(ids) {
+                    assert_eq!(used.sgpr(code), new.sgpr(code), "{layout:?}, s{code}");
+                }
+                assert_ne!(used.sgpr(90), 0, "garbage");
+                for register in initial.vgprs() {
+                    assert_eq!(
+                        used.lane_vec(0, *register),
+                        new.lane_vec(0, *register),
+                        "{layout:?}, v{register}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// Cluster (1, 0, 2) of 2 x 3 x 1 workgroups, and its workgroup (1, 2, 0).
 #[test]
 fn trap_registers_hold_the_ids_of_a_cluster() {
@@ -106,8 +157,9 @@ fn trap_registers_hold_the_ids_of_a_cluster() {
     assert_eq!(dispatch.check(), Ok(()));
     let place = dispatch.cluster_place([3, 2, 2]).expect("clusters");
     assert_eq!((place.position, place.workgroup, place.index()), ([1, 0, 2], [1, 2, 0], 5));
-    let (vgprs, mut wave) = (InitialRegisters::new(&dispatch), Wave::new(32));
-    start(&dispatch, &vgprs, &mut wave, [3, 2, 2], Some(&place), 0);
+    let (mut initial, mut wave) = (InitialRegisters::new(&dispatch), Wave::new(32));
+    initial.set_workgroup(&shape.init.layout, [3, 2, 2], Some(&place));
+    start(&dispatch, &initial, &mut wave, 0);
     let ttmp = [6, 7, 9].map(|number| wave.sgpr(108 + number));
     assert_eq!(ttmp, [1 | 2 << 4 | 1 << 12 | 2 << 16 | 5 << 24, 2 << 16, 1]);
     // The workgroups of a cluster follow each other.
@@ -123,9 +175,10 @@ fn read_only_registers_have_their_contents() {
     for size in [32, 64] {
         let shape = shape(Layout::Own(file), [100, 1, 1], size);
         let dispatch = Dispatch::new(&program, &shape, 1);
-        let (vgprs, mut wave) = (InitialRegisters::new(&dispatch), Wave::new(size));
+        let (mut initial, mut wave) = (InitialRegisters::new(&dispatch), Wave::new(size));
+        initial.set_workgroup(&shape.init.layout, [7, 0, 0], None);
         for index in 0..dispatch.waves() {
-            start(&dispatch, &vgprs, &mut wave, [7, 0, 0], None, index);
+            start(&dispatch, &initial, &mut wave, index);
             for lane in 0..size {
                 let found: Vec<u32> = (0..5).map(|reg| wave.vgpr(lane, reg)).collect();
                 assert_eq!(found, [0, index * size + lane, 7, 100, 0], "wave{size} {index}, lane {lane}");
