@@ -447,3 +447,53 @@ fn samples_are_loaded_one_or_four_at_a_time() {
         }
     }
 }
+
+/// An image of 32 by 16 texels with all levels, the elements of each level from 0 to 1 at random.
+const LEVELS: &str = "arg_t: image2d<r32float, 6>[32, 16] = rand()";
+
+/// Moves floats to registers.
+fn constants(first: usize, values: &[f32]) -> String {
+    let set = |(k, value): (usize, &f32)| format!("v_mov_b32 v{}, 0x{:08x}\n", first + k, value.to_bits());
+    values.iter().enumerate().map(set).collect()
+}
+
+/// Coordinates of work-items in v12 and v13: 8 by 4 places inside of an image, at steps that filters keep.
+const PLACES: &str = "v_and_b32 v12, 7, v0\nv_lshrrev_b32 v13, 3, v0\n\
+                      v_mul_u32_u24 v12, 27, v12\nv_mul_u32_u24 v13, 53, v13\n\
+                      v_add_nc_u32 v12, 29, v12\nv_add_nc_u32 v13, 41, v13\n\
+                      v_cvt_f32_u32 v12, v12\nv_cvt_f32_u32 v13, v13\n\
+                      v_mul_f32 v12, 0x3b800000, v12\nv_mul_f32 v13, 0x3b800000, v13\n";
+
+/// The place of a work-item.
+fn place(lane: usize) -> [f64; 2] {
+    [(27 * (lane % 8) + 29) as f64 / 256.0, (53 * (lane / 8) + 41) as f64 / 256.0]
+}
+
+/// The results of samples with explicit derivatives, to the right and then down, in coordinates.
+fn with_derivatives(arch: Arch, image: &str, sampler: &str, derivatives: [[f32; 2]; 2]) -> Vec<u32> {
+    let where_to = if arch == Arch::Rdna4 { "[v8, v9, v10, v[11:13]]" } else { "v[8:13]" };
+    let body = format!(
+        "{}{PLACES}image_sample_d v[4:7], {where_to}, s[16:23], s[24:27] dmask:0xf dim:SQ_RSRC_IMG_2D",
+        constants(8, derivatives.as_flattened())
+    );
+    results(arch, &format!("{image}\narg_s: sampler({sampler})\nout_y: u32[32, 4]"), &body)
+}
+
+/// Derivatives of a texel or less choose level 0. The coordinates are the last of six words, which RDNA 4 has in three
+/// registers and a group of three.
+#[test]
+fn samples_with_short_derivatives_are_those_of_level_zero() {
+    for arch in ARCHS {
+        for filter in ["nearest, mip_nearest", "linear, mip_linear"] {
+            let short = [[0.5 / 32.0, 0.25 / 16.0], [0.0, 1.0 / 16.0]];
+            let found = with_derivatives(arch, LEVELS, filter, short);
+            let body = format!(
+                "{PLACES}v_mov_b32 v8, v12\nv_mov_b32 v9, v13\n\
+                 image_sample_lz v[4:7], {}, s[16:23], s[24:27] dmask:0xf dim:SQ_RSRC_IMG_2D",
+                pair(arch)
+            );
+            let header = format!("{LEVELS}\narg_s: sampler({filter})\nout_y: u32[32, 4]");
+            assert_eq!(found, results(arch, &header, &body), "{arch:?} {filter}");
+        }
+    }
+}

@@ -186,6 +186,11 @@ impl Binding {
             }
             "SAMP" => inst.field(table, "SAMP").or(inst.field(table, "SSAMP")).unwrap_or(0),
             "VADDR0" => inst.field(table, "VADDR0").or(inst.field(table, "VADDR")).unwrap_or(0),
+            // Where there are four fields, the last one is the first register of the rest.
+            "VADDR4" => {
+                let own = inst.field(table, "VADDR4");
+                own.or(inst.field(table, "VADDR3").map(|register| register + 1)).unwrap_or(0)
+            }
             "NSA" => inst.field(table, "VADDR1").is_some() as u32,
             "SUFFIXES" => ImageSuffixes::of(inst.instruction(table).name).0,
             "ADDRESS_MASK" => (1 << image::address_registers(inst, table)) - 1,
