@@ -11,6 +11,7 @@ library (rows of linear images) and Direct3D's rules (8 fractional bits of coord
 import argparse
 import gzip
 import json
+import math
 import random
 import struct
 import subprocess
@@ -214,13 +215,16 @@ class Image:
         return [bits >> (32 * k) & 0xFFFFFFFF for k in range(8)]
 
 
-def sampler_words(arch, wrap=0, linear=False, mip=0, border=0, unnormalized=False, compare=0, max_lod=15.0, trunc=True):
-    bits = wrap | wrap << 3 | wrap << 6 | compare << 12 | int(unnormalized) << 15 | int(trunc) << 27
+def sampler_words(arch, wrap=0, linear=False, mip=0, border=0, unnormalized=False, compare=0, max_lod=15.0, trunc=True,
+                  anisotropy=None):
+    bits = wrap | wrap << 3 | wrap << 6 | (anisotropy or 0) << 9 | compare << 12 | int(unnormalized) << 15 | int(trunc) << 27
     if arch == "rdna3":
         bits |= min(int(max_lod * 256), 4095) << 44
     else:
         bits |= min(int(max_lod * 256), 8191) << 45
-    bits |= int(linear) << 84 | int(linear) << 86 | mip << 90 | border << 126
+    # Two bits each: linear, anisotropic.
+    xy = int(linear) | (0 if anisotropy is None else 2)
+    bits |= xy << 84 | xy << 86 | mip << 90 | border << 126
     return [bits >> (32 * k) & 0xFFFFFFFF for k in range(4)]
 
 
@@ -522,6 +526,60 @@ def samples(writer, rng, count):
         writer.add(op, asm, sgprs, inputs, image.memory, {4 + k: o for k, o in enumerate(outs)}, tol=tol)
 
 
+def anisotropic_samples(writer, rng, count):
+    """Explicit derivatives of two dimensions: samples along the longer one (EXT_texture_filter_anisotropic)."""
+    for _ in range(count):
+        fmt = rng.choice(["8_8_8_8_UNORM", "16_FLOAT", "32_FLOAT", "16_16_SNORM"])
+        image = Image(writer.arch, "2d", Format(fmt), (8 << rng.randint(0, 1), 4 << rng.randint(0, 1), 1), rng=rng)
+        size = image.size[:2]
+        # Both derivatives of a case are along the axes or the diagonals, so that their lengths are exact.
+        first, second = rng.choice([((1, 0), (0, 1)), ((0, 1), (1, 0)), ((1, 1), (1, -1)), ((-1, 0), (0, 1))])
+        most, linear, wrap, dmask = rng.randint(0, 4), rng.random() < 0.7, rng.choice([0, 1, 2, 6]), rng.randint(1, 15)
+        lanes, outs = [], [[] for _ in range(bin(dmask).count("1"))]
+        for _lane in range(32):
+            short = Fraction(rng.choice([1, 1, 2]), 2)
+            ratio = Fraction(rng.choice([2, 2, 3, 4, 5, 6, 8, 12, 14, 15, 24, 30, 32, 40]), 2)
+            taps = min(math.ceil(ratio), 1 << most)
+            long = [short * ratio * k for k in first]
+            small = [short * k for k in second]
+            # The longer one is that to the right or that down.
+            derivatives = (long, small) if rng.random() < 0.5 else (small, long)
+            position = [Fraction(rng.randint(8, 16 * n - 8), 16) for n in size]
+            places = [position]
+            if taps > 1:
+                along = [Fraction(tap, taps + 1) - Fraction(1, 2) for tap in range(1, taps + 1)]
+                places = [[p + d * part for p, d in zip(position, long)] for part in along]
+            # At the edge of a texel, the rounding of a place that f32 does not hold decides.
+            while not linear and any(p.denominator == 1 for place in places for p in place):
+                position = [p + Fraction(1, 64) for p in position]
+                places = [[p + Fraction(1, 64) for p in place] for place in places]
+            lanes.append([f32(d / n) for part in derivatives for d, n in zip(part, size)] + [f32(p / n) for p, n in zip(position, size)])
+            total = [Fraction(0)] * 4
+            for at in places:
+                if not linear:
+                    fraction, low = [Fraction(0)] * 2, [math.floor(a) for a in at]
+                else:
+                    fixed = [math.floor(a * 256 + Fraction(1, 2)) - 128 for a in at]
+                    low, fraction = [f >> 8 for f in fixed], [Fraction(f & 255, 256) for f in fixed]
+                for dx, dy in ((0, 0), (1, 0), (0, 1), (1, 1)):
+                    weight = (fraction[0] if dx else 1 - fraction[0]) * (fraction[1] if dy else 1 - fraction[1])
+                    x, y = wrapped(low[0] + dx, size[0], wrap), wrapped(low[1] + dy, size[1], wrap)
+                    if weight and None not in (x, y):
+                        components = [Fraction(float_bits(f32(Fraction(v)), 32)) for v in image.format.values(image.texel(x, y, 0))]
+                        total = [t + weight * v / taps for t, v in zip(total, components)]
+            chosen = [selected(image, total, k) for k in range(4) if dmask >> k & 1]
+            for out, value in zip(outs, chosen):
+                out.append(f32(Fraction(value)))
+        inputs = {20 + k: list(w) for k, w in enumerate(zip(*lanes))}
+        # RDNA 4 has a field for each of the first three addresses, and one for the others.
+        where = "v[20:25]" if writer.arch == "rdna3" else "[v20, v21, v22, v[23:25]]"
+        asm = f"image_sample_d {registers(4, len(outs))}, {where}, s[8:15], s[16:19] dmask:0x{dmask:x} dim:{DIMS['2d']}"
+        sgprs = {8 + k: w for k, w in enumerate(image.words())}
+        sgprs |= {16 + k: w for k, w in enumerate(sampler_words(writer.arch, wrap, linear, anisotropy=most))}
+        tol = {"t": "f32", "nan": "any", "ulp": 4}
+        writer.add("image_sample_d", asm, sgprs, inputs, image.memory, {4 + k: o for k, o in enumerate(outs)}, tol=tol)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--llvm-mc", default="llvm-mc-19")
@@ -534,6 +592,7 @@ def main():
         stores(writer, rng, options.count)
         queries(writer, rng, options.count // 4)
         samples(writer, rng, 2 * options.count)
+        anisotropic_samples(writer, rng, options.count)
         writer.write(ROOT / "tests/filetests/vectors" / arch / "image.jsonl.gz")
 
 

@@ -423,6 +423,7 @@ fn image(rng: &mut Rng, arch: Arch, inst: &Inst, wave: &mut Wave) {
             mag: rng.pick(&[Filter::Nearest, Filter::Linear]),
             min: rng.pick(&[Filter::Nearest, Filter::Linear]),
             mip: rng.pick(&[MipFilter::None, MipFilter::Nearest, MipFilter::Linear]),
+            anisotropy: rng.pick(&[1, 1, 4, 16]),
             truncates: rng.chance(2),
             compare: rng.below(8) as u8,
             ..Sampler::default()

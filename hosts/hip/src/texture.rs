@@ -159,6 +159,7 @@ impl Settings {
             // The device libraries compute the texel of a nearest sample, as a quotient that may be below it.
             truncates: false,
             border,
+            anisotropy: self.anisotropy,
             lod: self.lod,
             bias: self.bias,
             compare: 0,

@@ -280,6 +280,9 @@ pub struct Sampler {
     pub min: Filter,
     /// The filter between levels.
     pub mip: MipFilter,
+    /// How many samples anisotropic filters take at most: 2, 4, 8 or 16; 1 for filters that are not anisotropic. Other
+    /// numbers count as the next smaller one.
+    pub anisotropy: u32,
     /// Coordinates are in texels, not from 0 to 1.
     pub unnormalized: bool,
     /// Nearest sampling takes the texel that contains the coordinate, without rounding it to 8 fractional bits first.
@@ -302,6 +305,7 @@ impl Default for Sampler {
             mag: Filter::default(),
             min: Filter::default(),
             mip: MipFilter::default(),
+            anisotropy: 1,
             unnormalized: false,
             truncates: true,
             border: Border::default(),

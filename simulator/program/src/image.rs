@@ -186,8 +186,11 @@ pub fn sampler_descriptor(sampler: &Sampler, arch: Arch) -> Result<[u32; 4], Ima
     }
     set("force_unnormalized", sampler.unnormalized as u64)?;
     set("trunc_coord", sampler.truncates as u64)?;
-    set("xy_mag_filter", (sampler.mag == Filter::Linear) as u64)?;
-    set("xy_min_filter", (sampler.min == Filter::Linear) as u64)?;
+    let ratio = sampler.anisotropy.clamp(1, 16).ilog2() as u64;
+    set("max_aniso_ratio", ratio)?;
+    for (name, filter) in [("xy_mag_filter", sampler.mag), ("xy_min_filter", sampler.min)] {
+        set(name, u64::from(ratio != 0) << 1 | u64::from(filter == Filter::Linear))?;
+    }
     set("mip_filter", sampler.mip as u64)?;
     set("depth_compare_func", sampler.compare as u64)?;
     set("border_color_type", sampler.border as u64)?;

@@ -250,9 +250,13 @@ pub fn from_picture(image: &Image, picture: &Array) -> Result<Array, String> {
 }
 
 /// The words of a sampler.
-const WORDS: [&str; 22] = [
+const WORDS: [&str; 26] = [
     "nearest",
     "linear",
+    "anisotropic_2",
+    "anisotropic_4",
+    "anisotropic_8",
+    "anisotropic_16",
     "mip_nearest",
     "mip_linear",
     "repeat",
@@ -299,6 +303,10 @@ pub fn set_property(sampler: &mut Sampler, word: &str) -> Result<(), (String, St
     match word {
         "nearest" => (sampler.mag, sampler.min) = (Filter::Nearest, Filter::Nearest),
         "linear" => (sampler.mag, sampler.min) = (Filter::Linear, Filter::Linear),
+        "anisotropic_2" => sampler.anisotropy = 2,
+        "anisotropic_4" => sampler.anisotropy = 4,
+        "anisotropic_8" => sampler.anisotropy = 8,
+        "anisotropic_16" => sampler.anisotropy = 16,
         "mip_nearest" => sampler.mip = MipFilter::Nearest,
         "mip_linear" => sampler.mip = MipFilter::Linear,
         "repeat" => sampler.wrap = [Wrap::Repeat; 3],

@@ -497,3 +497,124 @@ fn samples_with_short_derivatives_are_those_of_level_zero() {
         }
     }
 }
+
+/// Where both derivatives are as long, an anisotropic filter is the one without anisotropy; so it is where there are no
+/// derivatives, and in images of one or three dimensions.
+#[test]
+fn anisotropic_filters_of_squares_are_plain_filters() {
+    for arch in ARCHS {
+        for filter in ["nearest", "linear", "linear, mip_linear, mirror", "nearest, mip_nearest, clamp"] {
+            let wide = format!("{filter}, anisotropic_16");
+            for length in [0.25f32, 1.0, 2.5, 6.0] {
+                let derivatives = [[length / 32.0, 0.0], [0.0, -length / 16.0]];
+                let both = [filter, &wide].map(|own| with_derivatives(arch, LEVELS, own, derivatives));
+                assert_eq!(both[0], both[1], "{arch:?} {filter} {length}");
+            }
+            for (image, dim, operation, count) in [
+                ("image2d<r32float, 6>[32, 16]", "2D", "image_sample_l", 3),
+                ("image2d<r32float, 6>[32, 16]", "2D", "image_sample_lz", 2),
+                ("image1d<r32float, 5>[16]", "1D", "image_sample", 1),
+                ("image3d<r32float, 3>[4, 4, 4]", "3D", "image_sample", 3),
+            ] {
+                let body = format!(
+                    "{PLACES}v_mov_b32 v8, v12\nv_mov_b32 v9, v13\nv_mul_f32 v10, 4.0, v13\n\
+                     {operation} v[4:7], {}, s[16:23], s[24:27] dmask:0xf dim:SQ_RSRC_IMG_{dim}",
+                    addresses(arch, count)
+                );
+                let both = [filter, &wide].map(|own| {
+                    let header = format!("arg_t: {image} = rand()\narg_s: sampler({own})\nout_y: u32[32, 4]");
+                    results(arch, &header, &body)
+                });
+                assert_eq!(both[0], both[1], "{arch:?} {filter} {operation} {dim}");
+            }
+        }
+    }
+}
+
+/// The mean of samples around a place of a ramp is the ramp's value there, up to the 8 fractional bits of each.
+#[test]
+fn anisotropic_samples_keep_a_ramp() {
+    let ramp: Vec<String> = (0..64 * 16).map(|texel| (texel % 64).to_string()).collect();
+    let image = format!("arg_t: image2d<r32float>[64, 16] = {}", ramp.join(", "));
+    for arch in ARCHS {
+        for texels in 1..=8u8 {
+            let long = [f32::from(texels) / 64.0, 1.0 / 128.0];
+            for derivatives in [[long, [0.0, 1.0 / 16.0]], [[0.0, 1.0 / 16.0], long]] {
+                let found = with_derivatives(arch, &image, "linear, clamp, anisotropic_16", derivatives);
+                for lane in 0..32 {
+                    let expected = place(lane)[0] * 64.0 - 0.5;
+                    let value = f64::from(f32::from_bits(found[4 * lane]));
+                    assert!(
+                        (value - expected).abs() <= 1.0 / 512.0 + 1e-5,
+                        "{arch:?} {texels} lane {lane}: {value}, not {expected}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A bilinear sample of a repeated image in double precision, of all levels in one list.
+fn bilinear(texels: &[f32], level: usize, at: [f64; 2]) -> f64 {
+    let size = |level: usize| [32 >> level, (16 >> level).max(1)];
+    let first: usize = (0..level).map(|level| size(level)[0] * size(level)[1]).sum();
+    let [width, height] = size(level);
+    let [x, y] = [at[0] * width as f64 - 0.5, at[1] * height as f64 - 0.5];
+    let texel = |dx: i64, dy: i64| {
+        let column = (x.floor() as i64 + dx).rem_euclid(width as i64) as usize;
+        let row = (y.floor() as i64 + dy).rem_euclid(height as i64) as usize;
+        f64::from(texels[first + row * width + column])
+    };
+    let [u, v] = [x - x.floor(), y - y.floor()];
+    (texel(0, 0) * (1.0 - u) + texel(1, 0) * u) * (1.0 - v) + (texel(0, 1) * (1.0 - u) + texel(1, 1) * u) * v
+}
+
+/// The formula of EXT_texture_filter_anisotropic in double precision: N samples along the longer derivative, at the level of
+/// its N-th part. Weights of texels and levels have 8 fractional bits, which bounds the difference.
+#[test]
+fn anisotropic_samples_are_the_mean_of_samples_along_an_axis() {
+    let mut rng = Rng(49);
+    let count: usize = (0..6).map(|level| (32usize >> level) * (16usize >> level).max(1)).sum();
+    let texels: Vec<f32> = (0..count).map(|_| rng.below(1 << 12) as f32 / 4096.0).collect();
+    let listed: Vec<String> = texels.iter().map(f32::to_string).collect();
+    let image = format!("arg_t: image2d<r32float, 6>[32, 16] = {}", listed.join(", "));
+    let mut counts = BTreeSet::new();
+    for round in 0..90 {
+        let arch = ARCHS[round % 3];
+        let most = rng.pick(&[2u32, 4, 8, 16]);
+        // Up to 12 texels to the right and 2 down, or the other way round.
+        let mut part = |most: u64| (rng.below(512 * most) as f32 - 256.0 * most as f32) / 256.0;
+        let (long, short) = ([part(12) / 32.0, part(12) / 16.0], [part(2) / 32.0, part(2) / 16.0]);
+        let derivatives = if round % 2 == 0 { [long, short] } else { [short, long] };
+        let sampler = format!("linear, mip_linear, anisotropic_{most}");
+        let found = with_derivatives(arch, &image, &sampler, derivatives);
+        let length = |d: [f32; 2]| f64::from(d[0] * 32.0).hypot(f64::from(d[1] * 16.0));
+        let [x, y] = derivatives.map(length);
+        let ratio = ((x.max(y) / x.min(y)).min(f64::from(most)) * 256.0).round() / 256.0;
+        let samples = ratio.ceil();
+        counts.insert(samples as u32);
+        let axis = if x >= y { derivatives[0] } else { derivatives[1] }.map(f64::from);
+        let lod = (x.max(y) / samples).log2().clamp(0.0, 5.0);
+        let (level, part) = (lod.floor() as usize, lod.fract());
+        for lane in 0..32 {
+            let of = |tap: u32| {
+                let along = f64::from(tap) / (samples + 1.0) - 0.5;
+                let at = [0, 1].map(|k| place(lane)[k] + along * axis[k]);
+                let finer = bilinear(&texels, level, at);
+                if part == 0.0 {
+                    finer
+                } else {
+                    finer * (1.0 - part) + bilinear(&texels, level + 1, at) * part
+                }
+            };
+            let expected = (1..=samples as u32).map(of).sum::<f64>() / samples;
+            let value = f64::from(f32::from_bits(found[4 * lane]));
+            // Half of a step in two coordinates and the level, of texels between 0 and 1.
+            assert!(
+                (value - expected).abs() <= 3.0 / 512.0 + 1e-5,
+                "{arch:?} {derivatives:?} {samples} samples, lane {lane}: {value}, not {expected}"
+            );
+        }
+    }
+    assert!(counts.len() > 8, "{counts:?}");
+}
