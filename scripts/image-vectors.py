@@ -580,6 +580,46 @@ def anisotropic_samples(writer, rng, count):
         writer.add("image_sample_d", asm, sgprs, inputs, image.memory, {4 + k: o for k, o in enumerate(outs)}, tol=tol)
 
 
+def statuses(writer, rng, count):
+    """The register after the result: LWE writes it where the level of detail is below that of the descriptor, TFE where
+    a texel fails, which none does."""
+    for _ in range(count):
+        image = Image(writer.arch, "2d", Format("8_8_8_8_UINT"), (4, 4, 1), levels=3, rng=rng)
+        dmask, d16, lwe = rng.randint(1, 15), rng.random() < 0.3, rng.random() < 0.8
+        warn = Fraction(rng.randint(0, 24), 8)
+        words = image.words()
+        # `min_lod_warn` begins at bit 168 (RDNA 3) or 165 (RDNA 4); it has 8 fractional bits.
+        words[5] |= int(warn * 256) << (168 - 160 if writer.arch == "rdna3" else 165 - 160)
+        n = bin(dmask).count("1")
+        count_out = (n + 1) // 2 if d16 else n
+        lanes, outs, status, before = [], [[] for _ in range(n)], [], [0x1234 + lane for lane in range(32)]
+        for lane in range(32):
+            x, y, lod = rng.randrange(4), rng.randrange(4), Fraction(rng.randint(-8, 24), 8)
+            lanes.append([f32(Fraction(2 * x + 1, 8)), f32(Fraction(2 * y + 1, 8)), f32(lod)])
+            # Without a filter of levels, all samples are of the first one.
+            values = image.format.values(image.texel(x, y, 0))
+            for out, k in zip(outs, [k for k in range(4) if dmask >> k & 1]):
+                out.append(values[k])
+            level = min(max(lod, 0), 2)
+            status.append(2 | math.floor(level) << 16 if lwe and level < warn else before[lane])
+        if d16:
+            outs.append([0] * 32)
+            outs = [[lo | hi << 16 for lo, hi in zip(outs[k], outs[k + 1])] for k in range(0, len(outs) - 1, 2)]
+        asm = (f"image_sample_l {registers(4, count_out)}, {addresses(writer.arch, 3)}, s[8:15], s[16:19] dmask:0x{dmask:x} "
+               f"dim:{DIMS['2d']}" + (" lwe" if lwe else "") + (" d16" if d16 else ""))
+        inputs = {20 + k: list(w) for k, w in enumerate(zip(*lanes))} | {4 + count_out: before}
+        sgprs = {8 + k: w for k, w in enumerate(words)} | {16 + k: w for k, w in enumerate(sampler_words(writer.arch))}
+        writer.add("image_sample_l", asm, sgprs, inputs, image.memory, {4 + k: o for k, o in enumerate(outs + [status])})
+        # A load, which has no level of detail: LWE has no effect.
+        values = [image.format.values(image.texel(lane % 4, lane // 4 % 4, 0)) for lane in range(32)]
+        outs = [[value[k] for value in values] for k in range(4) if dmask >> k & 1]
+        asm = (f"image_load {registers(4, n + 1)}, {addresses(writer.arch, 2)}, s[8:15] dmask:0x{dmask:x} dim:{DIMS['2d']}"
+               + (" unorm tfe lwe" if writer.arch == "rdna3" else " tfe"))
+        inputs = {20: [lane % 4 for lane in range(32)], 21: [lane // 4 % 4 for lane in range(32)], 4 + n: before}
+        sgprs = {8 + k: w for k, w in enumerate(words)}
+        writer.add("image_load", asm, sgprs, inputs, image.memory, {4 + k: o for k, o in enumerate(outs + [before])})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--llvm-mc", default="llvm-mc-19")
@@ -593,6 +633,7 @@ def main():
         queries(writer, rng, options.count // 4)
         samples(writer, rng, 2 * options.count)
         anisotropic_samples(writer, rng, options.count)
+        statuses(writer, rng, options.count // 4)
         writer.write(ROOT / "tests/filetests/vectors" / arch / "image.jsonl.gz")
 
 

@@ -5,6 +5,7 @@ use isa_spec::tables::{ArchTable, Entry, EntryId, MAX_FIELDS, OperandSig, Role};
 use std::sync::LazyLock;
 use wavesim::arch::Arch;
 use wavesim::exec::image::{self, Dimension, Filter, Image, MipFilter, Sampler, Wrap};
+use wavesim::exec::record;
 use wavesim::inst::Inst;
 use wavesim::operand::unlisted_code;
 use wavesim::state::{ALL_VGPRS, LaneVec, VGPRS, Wave};
@@ -155,7 +156,7 @@ fn with_listed_codes(rng: &mut Rng, arch: Arch, id: EntryId) -> Option<Inst> {
             "OFFSET" | "IOFFSET" | "OFFSET0" | "OFFSET1" => rng.below(64) as u32,
             "ROW_MASK" | "BANK_MASK" if rng.chance(2) => 15,
             "DPP_CTRL" => dpp_ctrl(rng),
-            "SWZ" | "TFE" | "LWE" | "NV" | "GDS" => 0,
+            "SWZ" | "TFE" | "NV" | "GDS" => 0,
             // Addresses of images, which signatures lack or have as one register; some are groups.
             "VADDR0" | "VADDR1" | "VADDR2" | "VADDR3" | "VADDR4" => any % OPERAND_VGPRS,
             _ => any,
@@ -410,11 +411,19 @@ fn image(rng: &mut Rng, arch: Arch, inst: &Inst, wave: &mut Wave) {
     }
     // Some are tiled, if there is such a layout.
     let tiled = Image { sw_mode: if rng.chance(3) { rng.below(32) as u32 } else { 0 }, ..own.clone() };
-    let Ok(words) =
+    let Ok(mut words) =
         image::descriptor(&tiled, arch, GLOBAL_BASE).or(image::descriptor(&own, arch, GLOBAL_BASE))
     else {
         return;
     };
+    // A level of detail that LWE reports.
+    if sampled
+        && rng.chance(2)
+        && let Some(layout) = record::layout(arch, "ImageDescriptor")
+        && layout.set(&mut words, "min_lod_warn", rng.below(512)).is_err()
+    {
+        return;
+    }
     words.into_iter().enumerate().for_each(|(at, word)| wave.set_sgpr(resource + at as u32, word));
     if sampled {
         let sampler = Sampler {
