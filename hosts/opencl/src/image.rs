@@ -9,7 +9,7 @@ use crate::memory::{self, COPY_HOST_PTR, MemObject, Parts, USE_HOST_PTR, check_f
 use crate::platform::gpu;
 use crate::status::{Failure, Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use wavesim::exec::image::{Dimension, Image, ImageError};
 use wavesim_runtime::Owned;
 use wavesim_runtime::image::{self, Arrangement, MAX_BUFFER_TEXELS, MAX_DEPTH, MAX_SIZE, Region};
@@ -92,14 +92,22 @@ pub struct Picture {
     slice_pitch: usize,
     /// `num_mip_levels` of the creation.
     levels: u32,
-    /// The object that kernels get.
-    object: Owned,
+    /// The words of the object that kernels get.
+    words: [u32; image::OBJECT_WORDS],
+    /// The object, once a kernel has the image as an argument: many images are never one, and an allocation takes longer
+    /// than the rest of the creation of a small image.
+    object: OnceLock<Owned>,
 }
 
 impl Picture {
     /// Returns the address of the object that kernels get.
-    pub fn object(&self) -> u64 {
-        self.object.address()
+    pub fn object(&self) -> Outcome<u64> {
+        if let Some(object) = self.object.get() {
+            return Ok(object.address());
+        }
+        // Of two threads, one keeps its object.
+        let placed = place(&self.words)?;
+        Ok(self.object.get_or_init(|| placed).address())
     }
 
     /// Distance of rows in bytes, as the program knows it.
@@ -275,9 +283,11 @@ unsafe fn new(
     let owned = Owned::new(&gpu()?.device, arrangement.bytes, "clCreateImage")?;
     let address = owned.address();
     let size = arrangement.bytes as usize;
-    let object = place(&image::object(&made, arch, address, channels(format)?)?)?;
+    let words = image::object(&made, arch, address, channels(format)?)?;
     let levels = given.levels;
-    let picture = Picture { kind, format, image: made, arrangement, row_pitch, slice_pitch, levels, object };
+    let object = OnceLock::new();
+    let picture =
+        Picture { kind, format, image: made, arrangement, row_pitch, slice_pitch, levels, words, object };
     let uses = flags & USE_HOST_PTR != 0;
     let created = memory::register(Parts {
         context,
@@ -366,13 +376,14 @@ fn of_object(
         return Err(Status::INVALID_IMAGE_SIZE.because(format!("{needs} bytes in a buffer of {has}")));
     }
     let (address, channels) = (parent.address(), channels(format)?);
-    let object = place(&match kind {
+    let words = match kind {
         ImageKind::Buffer1D => image::buffer_object(&made, arch, address, channels)?,
         _ => image::object(&made, arch, address, channels)?,
-    })?;
+    };
     let (size, levels) = (arrangement.bytes as usize, given.levels);
+    let (slice_pitch, object) = (0, OnceLock::new());
     let picture =
-        Picture { kind, format, image: made, arrangement, row_pitch, slice_pitch: 0, levels, object };
+        Picture { kind, format, image: made, arrangement, row_pitch, slice_pitch, levels, words, object };
     let created = memory::register(Parts {
         context,
         flags,

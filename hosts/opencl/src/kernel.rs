@@ -107,7 +107,7 @@ impl Kernel {
                 Argument::Object(object) => {
                     let released = || invalid("is a memory object that was released");
                     let object = object.upgrade().ok_or_else(released)?;
-                    let address = object.picture().map_or(object.address(), Picture::object);
+                    let address = object.picture().map_or(Ok(object.address()), Picture::object)?;
                     objects.push(object);
                     ArgumentValue::Bytes(address.to_le_bytes().to_vec())
                 }
