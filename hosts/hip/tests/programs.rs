@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use wavesim_clang::Clang;
+use wavesim_golden::page;
 
 /// A compiled program, and the directory of the library.
 struct Program {
@@ -143,6 +144,17 @@ fn vectors_are_added() {
     let (out, errors) = program.run(&[]);
     assert_eq!(out, "wavesim gfx1100, no error: c[1] = 2.5, c[999] = 1000.5\n", "{errors}");
     assert_eq!(errors, "");
+}
+
+#[test]
+fn the_page_shows_what_is_printed() {
+    let (Some(add), Some(wrong)) = (compile("vector_add", false), compile("wrong", false)) else { return };
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = own.join("../../docs/hip.md");
+    page::shows(&page, "wavesim gfx1100, no error", &add.run(&[]).0).unwrap();
+    // The page's program was compiled in the folder of the crate.
+    let errors = wrong.run(&[]).1.replace(&format!("{}/", own.display()), "");
+    page::shows(&page, "wavesim: out-of-bounds", &errors).unwrap();
 }
 
 /// Kernels call functions of other code objects by their addresses.

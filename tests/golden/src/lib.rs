@@ -1,5 +1,7 @@
 //! Test support for several packages: golden files, which are compared with the actual output or, with
-//! `BLESS=1`, rewritten; and repeated runs of a test binary in another environment.
+//! `BLESS=1`, rewritten; output that pages show; and repeated runs of a test binary in another environment.
+
+pub mod page;
 
 use std::path::Path;
 

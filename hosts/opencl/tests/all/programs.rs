@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use wavesim_clang::{Clang, Libraries};
+use wavesim_golden::page;
 
 /// A compiled program, and the directory of the `.icd` file.
 struct Program {
@@ -77,6 +78,16 @@ fn vectors_are_added() {
     assert_eq!(errors, "");
     let (out, errors) = program.run(&[], &[("WAVESIM_TARGET", "gfx1201")]);
     assert_eq!(out, expected("gfx1201"), "{errors}");
+}
+
+#[test]
+fn the_page_shows_what_is_printed() {
+    let Some(program) = compile("vector_add", "page") else { return };
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/opencl.md");
+    page::shows(&page, "wavesim gfx1100: c[1]", &program.run(&[], &[]).0).unwrap();
+    let (out, errors) = program.run(&["wrong"], &[]);
+    page::shows(&page, "wavesim: out-of-bounds", &(errors + &out)).unwrap();
+    page::shows(&page, "wavesim: mem", &program.run(&["wrong"], &[("WAVESIM_CHECK", "all")]).1).unwrap();
 }
 
 /// With an LLVM that knows the processor: another one than the default compiler.
