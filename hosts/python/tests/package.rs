@@ -47,6 +47,7 @@ fn package() {
             "no:cacheprovider",
             "tests/test_campaign.py",
             "tests/test_device.py",
+            "tests/test_docs.py",
             "tests/test_hostile.py",
             "tests/test_notebook.py",
             "tests/test_pytest_plugin.py",
