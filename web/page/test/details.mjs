@@ -115,11 +115,12 @@ export const details = {
   },
 
   async "an image is a picture of its pixels"({ page }) {
+    // The page keeps the view that was chosen for the output of another name.
     const values = Array.from({ length: 3 * 2 }, (_, i) => [40 * i, 255 - i, 7, 255]).flat();
-    const text = `---\nout_y: image2d<rgba8unorm>[3, 2] = ${values.join(", ")}\nlocal = 4\n---\n  s_endpgm\n`;
+    const text = `---\nout_pixels: image2d<rgba8unorm>[3, 2] = ${values.join(", ")}\nlocal = 4\n---\n  s_endpgm\n`;
     await write(page, text);
     await test(page, "run").click();
-    const canvas = page.locator('[data-output="out_y"] canvas');
+    const canvas = page.locator('[data-output="out_pixels"] canvas');
     await canvas.waitFor();
     assert.deepEqual(await canvas.evaluate((c) => [c.width, c.height]), [3, 2]);
     const pixels = await canvas.evaluate((c) => Array.from(c.getContext("2d").getImageData(0, 0, 3, 2).data));
