@@ -1,8 +1,9 @@
 //! Copies and fills.
 
 use crate::array::Array;
-use crate::ffi::{In, Memory};
+use crate::ffi::{In, Memory, Out};
 use crate::gpu::{Gpu, gpu, gpu_at};
+use crate::graph::GraphMemory;
 use crate::memory::{Extent, PitchedPointer};
 use crate::op::{Copy, Fill, Op, Pitched, Work};
 use crate::status::{Outcome, Status, call};
@@ -31,7 +32,9 @@ fn side(gpu: &Gpu, what: &str, memory: Memory, extent: usize) -> Outcome<Side> {
         return Err(Status::INVALID_VALUE.because(format!("the {what} is null")));
     }
     let address = memory.address();
-    let Some(allocation) = gpu.find_allocation(address) else { return Ok(Side::Pageable) };
+    // Nodes of graphs refer to memory that is not allocated yet.
+    let of_graph = || GraphMemory::find(address).map(|memory| memory.info());
+    let Some(allocation) = gpu.find_allocation(address).or_else(of_graph) else { return Ok(Side::Pageable) };
     let remaining = allocation.len - (address - allocation.address);
     if extent as u64 > remaining {
         let message = format!(
@@ -137,6 +140,41 @@ pub unsafe extern "C" fn hipMemcpyAsync(
     call("hipMemcpyAsync", || {
         // SAFETY: the caller of the API keeps the memory valid until the copy has ended.
         unsafe { copy_async(Copy::linear(to, from, len), kind, stream) }
+    })
+}
+
+/// `hipMemcpyBatchAsync`. The attributes are hints, which are ignored. `failed` is the copy that is refused; then none is made.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub unsafe extern "C" fn hipMemcpyBatchAsync(
+    to: In<Memory>,
+    from: In<Memory>,
+    sizes: In<usize>,
+    count: usize,
+    _attributes: Memory,
+    _attribute_indices: Memory,
+    _attribute_count: usize,
+    failed: Out<usize>,
+    stream: Handle,
+) -> c_int {
+    // SAFETY: the caller of the API passes arrays of this length.
+    let (to, from, sizes) = unsafe { (to.array(count), from.array(count), sizes.array(count)) };
+    call("hipMemcpyBatchAsync", || {
+        failed.put_optional(usize::MAX);
+        if count == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let rows = to.read()?.into_iter().zip(from.read()?).zip(sizes.read()?);
+        let copies: Vec<Copy> = rows.map(|((to, from), len)| Copy::linear(to, from, len)).collect();
+        let gpu = gpu()?;
+        gpu.streams.find(stream)?;
+        for (index, copy) in copies.iter().enumerate() {
+            check(gpu, copy, DEFAULT).inspect_err(|_| failed.put_optional(index))?;
+        }
+        for copy in copies {
+            // SAFETY: the caller of the API keeps the memory valid until the copies have ended.
+            unsafe { copy_async(copy, DEFAULT, stream)? };
+        }
+        Ok(())
     })
 }
 

@@ -127,7 +127,20 @@ impl Side3d {
 }
 
 impl DriverParameters3d {
-    fn copy(&self) -> Outcome<Copy> {
+    /// Returns the parameters of a copy between addresses.
+    pub fn of(copy: &Copy) -> DriverParameters3d {
+        let side = |side: &Pitched| {
+            let pitch = if side.pitch == 0 { copy.width } else { side.pitch };
+            let height = if side.slice == 0 { copy.height } else { side.slice / pitch.max(1) };
+            let (kind, device, host) = (kind::UNIFIED, side.at, Memory::null());
+            Side3d { x: 0, y: 0, z: 0, _level: 0, kind, host, device, array: 0, pitch, height }
+        };
+        let Copy { width, height, depth, .. } = *copy;
+        DriverParameters3d { from: side(&copy.from), to: side(&copy.to), width, height, depth }
+    }
+
+    /// Returns the copy.
+    pub fn copy(&self) -> Outcome<Copy> {
         region(&self.to.side(), &self.from.side(), [self.width, self.height, self.depth])
     }
 }

@@ -221,7 +221,7 @@ pub unsafe extern "C" fn hipGetDeviceProperties(properties: Out<[u8; 792]>, devi
 
 /// Returns the value of an attribute, or `None` for an unknown attribute. Unsupported features have the value
 /// 0.
-fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
+pub(crate) fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
     let id = gpu.identity();
     Some(match attribute {
         2 | 3 | 8 | 9 | 10 | 13 | 15 | 24 | 78 | 85 | 88 | 90 => 1,

@@ -5,6 +5,7 @@
 //! - [`ffi`]: arguments of C callers
 //! - [`gpu`]: the process's devices
 //! - [`module`]: registration of compiled programs; the module API
+//! - [`library`]: libraries of kernels for all devices
 //! - [`launch`]: launches; [`occupancy`]: attributes and occupancy of kernels
 //! - [`memory`], [`copy`], [`copy_driver`]: allocations, copies, fills
 //! - [`virtual_memory`]: addresses that the program reserves, and memory that it maps there
@@ -40,6 +41,7 @@ pub mod gpu;
 pub mod graph;
 pub mod ipc;
 pub mod launch;
+pub mod library;
 pub mod link;
 pub mod memory;
 pub mod module;
@@ -72,6 +74,7 @@ mod functions {
     pub use crate::graph::*;
     pub use crate::ipc::*;
     pub use crate::launch::*;
+    pub use crate::library::*;
     pub use crate::link::*;
     pub use crate::memory::*;
     pub use crate::module::*;

@@ -2,9 +2,11 @@
 
 use crate::ffi::{Memory, Out};
 use crate::gpu::{Gpu, gpu, gpus, lock};
+use crate::graph::{GRAPH_MEMORY_NAME, GraphMemory, MemoryOp};
+use crate::op::Work;
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
-use crate::virtual_memory::MAPPED_NAME;
+use crate::virtual_memory::{Location, MAPPED_NAME};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
@@ -51,7 +53,8 @@ impl Gpu {
 
     /// Returns the size of the memory that can still be allocated, in bytes.
     pub fn free_bytes(&self) -> u64 {
-        let used = self.device.allocated() + crate::virtual_memory::allocated(self);
+        let mapped = crate::virtual_memory::allocated(self) + crate::graph::allocated(self);
+        let used = self.device.allocated() + mapped;
         self.total_bytes().saturating_sub(used)
     }
 
@@ -59,7 +62,7 @@ impl Gpu {
     pub fn find_allocation(&self, address: u64) -> Option<AllocationInfo> {
         let (device, range) = self.device.locate(address)?;
         let kind = lock(&KINDS).get(&range.address).copied();
-        let registered = range.mapped && range.name != MAPPED_NAME;
+        let registered = range.mapped && ![MAPPED_NAME, GRAPH_MEMORY_NAME].contains(&&*range.name);
         let kind =
             kind.unwrap_or(if registered { AllocationKind::Registered } else { AllocationKind::Device });
         Some(AllocationInfo { address: range.address, len: range.len, device: device.ordinal(), kind })
@@ -76,6 +79,15 @@ fn allocate_on(gpu: &Gpu, pointer: &Out<u64>, len: usize, kind: AllocationKind) 
         return Err(Status::INVALID_VALUE.into());
     }
     pointer.put(allocation(gpu, len, kind)?)
+}
+
+/// Allocates from a pool; `None` for the current one of the device.
+fn allocate_from(pool: Option<Handle>, gpu: &'static Gpu, pointer: &Out<u64>, len: usize) -> Outcome {
+    if pointer.is_null() {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    let allocate = |gpu| allocation(gpu, len, AllocationKind::Device);
+    pointer.put(crate::pool::allocate(gpu, pool, len as u64, allocate)?)
 }
 
 /// Allocates memory of a device; memory of the host is accessible to all. Returns null for a length of 0.
@@ -106,6 +118,9 @@ fn release(address: u64, accepts: impl Fn(AllocationKind) -> bool) -> Outcome {
         return Ok(());
     }
     gpus()?.iter().try_for_each(|gpu| gpu.streams.wait())?;
+    if let Some(memory) = GraphMemory::starting_at(address) {
+        return memory.end()?.run();
+    }
     let gpu = gpu()?;
     let kind = lock(&KINDS).get(&address).copied();
     match kind {
@@ -117,6 +132,7 @@ fn release(address: u64, accepts: impl Fn(AllocationKind) -> bool) -> Outcome {
         },
     }
     lock(&KINDS).remove(&address);
+    crate::pool::freed(address);
     Ok(())
 }
 
@@ -186,11 +202,17 @@ pub unsafe extern "C" fn hipFreeHost(address: u64) -> c_int {
     unsafe { hipHostFree(address) }
 }
 
-/// `hipMallocAsync`. The memory is available immediately, which satisfies stream order.
+/// `hipMallocAsync`. The memory is available immediately, which satisfies stream order. In a capture, a node allocates it.
 pub unsafe extern "C" fn hipMallocAsync(pointer: Out<u64>, len: usize, stream: Handle) -> c_int {
     call("hipMallocAsync", || {
-        let gpu = gpu()?.streams.find(stream)?.gpu()?;
-        allocate_on(gpu, &pointer, len, AllocationKind::Device)
+        let stream = gpu()?.streams.find(stream)?;
+        let gpu = stream.gpu()?;
+        if lock(&stream.capture).is_none() {
+            return allocate_from(None, gpu, &pointer, len);
+        }
+        let memory = GraphMemory::reserve(gpu, len, None)?;
+        pointer.put(memory.address())?;
+        gpu.enqueue(&stream, Work::memory(MemoryOp::Allocate(memory)))
     })
 }
 
@@ -198,18 +220,31 @@ pub unsafe extern "C" fn hipMallocAsync(pointer: Out<u64>, len: usize, stream: H
 pub unsafe extern "C" fn hipMallocFromPoolAsync(
     pointer: Out<u64>,
     len: usize,
-    _pool: Handle,
+    pool: Handle,
     stream: Handle,
 ) -> c_int {
-    // SAFETY: the caller guarantees what the API demands.
-    unsafe { hipMallocAsync(pointer, len, stream) }
+    call("hipMallocFromPoolAsync", || {
+        let stream = gpu()?.streams.find(stream)?;
+        allocate_from(Some(pool), stream.gpu()?, &pointer, len)
+    })
 }
 
-/// `hipFreeAsync`. Waits for all work, which satisfies stream order.
+/// `hipFreeAsync`. Waits for all work, which satisfies stream order, unless the memory is a graph's.
 pub unsafe extern "C" fn hipFreeAsync(address: u64, stream: Handle) -> c_int {
     call("hipFreeAsync", || {
-        gpu()?.streams.find(stream)?;
-        release(address, |_| true)
+        let stream = gpu()?.streams.find(stream)?;
+        let captured = lock(&stream.capture).is_some();
+        match GraphMemory::starting_at(address) {
+            Some(memory) => {
+                let op = if captured { MemoryOp::Free(memory) } else { memory.end()? };
+                stream.gpu()?.enqueue(&stream, Work::memory(op))
+            }
+            None if captured => {
+                Err(Status::NOT_SUPPORTED
+                    .because("in a capture, memory is freed that no graph has allocated"))
+            }
+            None => release(address, |_| true),
+        }
     })
 }
 
@@ -396,6 +431,28 @@ pub unsafe extern "C" fn hipMemPtrGetInfo(address: u64, len: Out<usize>) -> c_in
 /// `hipMemAdvise`. Advice has no effect.
 pub unsafe extern "C" fn hipMemAdvise(_address: u64, _len: usize, _advice: c_int, _device: c_int) -> c_int {
     0
+}
+
+/// `hipMemAdvise_v2`. Advice has no effect.
+pub unsafe extern "C" fn hipMemAdvise_v2(
+    _address: u64,
+    _len: usize,
+    _advice: c_int,
+    _location: Location,
+) -> c_int {
+    0
+}
+
+/// `hipMemPrefetchAsync_v2`. Only checks its arguments, since all memory is shared.
+pub unsafe extern "C" fn hipMemPrefetchAsync_v2(
+    address: u64,
+    len: usize,
+    _location: Location,
+    _flags: c_uint,
+    stream: Handle,
+) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipMemPrefetchAsync(address, len, 0, stream) }
 }
 
 /// `hipMemPrefetchAsync`. Only checks its arguments, since all memory is shared.

@@ -12,9 +12,11 @@ use wavesim::loader::bundle;
 use wavesim::loader::code_object::LoadError;
 use wavesim_runtime::{Error, Kernel, Module};
 
-/// A fat binary that a program registered. It is loaded on first use on each device, as in ROCm's runtime.
-struct FatBinary {
+/// A fat binary that a program registered, or a library. It is loaded on first use on each device, as in ROCm's runtime.
+pub struct LazyModule {
     data: Memory,
+    /// The image, unless it is the program's.
+    owned: Vec<u8>,
     /// By the ordinal of the device.
     modules: Mutex<BTreeMap<usize, Result<Module, Failure>>>,
     /// Names of managed variables, with the addresses of their memory, which all devices share.
@@ -24,13 +26,13 @@ struct FatBinary {
 /// A kernel or a variable that a program registered.
 #[derive(Clone)]
 struct Registered {
-    binary: Arc<FatBinary>,
+    binary: Arc<LazyModule>,
     name: String,
 }
 
 #[derive(Default)]
 struct Code {
-    binaries: HashMap<Handle, Arc<FatBinary>>,
+    binaries: HashMap<Handle, Arc<LazyModule>>,
     /// Registered kernels, by the address of the host stub.
     functions: HashMap<usize, Registered>,
     /// Registered variables, by the address of the host shadow variable.
@@ -68,7 +70,7 @@ const MAGIC: u32 = 0x4849_5046;
 /// # Safety
 /// Unless it is null, the memory holds a complete image, whose headers state its size, and which is constant while the
 /// result exists.
-unsafe fn image<'a>(at: Memory) -> Outcome<&'a [u8]> {
+pub unsafe fn image<'a>(at: Memory) -> Outcome<&'a [u8]> {
     if at.is_null() {
         return Err(Status::INVALID_VALUE.into());
     }
@@ -84,11 +86,25 @@ unsafe fn image<'a>(at: Memory) -> Outcome<&'a [u8]> {
 /// Maximum size of a code object or bundle in bytes.
 const MAX_IMAGE: usize = 4 << 30;
 
-impl FatBinary {
-    fn module(&self, gpu: &Gpu) -> Outcome<Module> {
+impl LazyModule {
+    /// Accepts an image.
+    pub fn owned(image: Vec<u8>) -> LazyModule {
+        LazyModule {
+            data: Memory::null(),
+            owned: image,
+            modules: Mutex::default(),
+            managed: Mutex::default(),
+        }
+    }
+
+    /// Returns the module of a device, and loads it on the first call.
+    pub fn module(&self, gpu: &Gpu) -> Outcome<Module> {
         let load = || {
-            // SAFETY: the program has registered a complete image, which it keeps while it is registered.
-            let module = gpu.device.load(unsafe { image(self.data) }?)?;
+            let module = match &self.owned[..] {
+                // SAFETY: the program has registered a complete image, which it keeps while it is registered.
+                [] => gpu.device.load(unsafe { image(self.data) }?)?,
+                owned => gpu.device.load(owned)?,
+            };
             for (name, address) in &*lock(&self.managed) {
                 // In the module, the variable's name denotes a pointer to the managed memory.
                 let (pointer, _) = module.variable(name)?;
@@ -116,10 +132,15 @@ pub fn kernel_of_host(gpu: &Gpu, function: usize) -> Outcome<Kernel> {
     Ok(kernel)
 }
 
-/// Returns the kernel of a `hipFunction_t`.
+/// Returns the kernel of a `hipFunction_t`, or of a `hipKernel_t` on the current device.
 pub fn kernel_of_handle(function: Handle) -> Outcome<Kernel> {
-    let found = with(|code| code.kernels.get(&function).map(|(_, kernel)| kernel.clone()));
-    found.ok_or(Status::INVALID_HANDLE.into())
+    if let Some((_, kernel)) = with(|code| code.kernels.get(&function).cloned()) {
+        return Ok(kernel);
+    }
+    kernel_of_host(gpu()?, function).map_err(|failure| match failure.status {
+        Status::INVALID_DEVICE_FUNCTION => Status::INVALID_HANDLE.into(),
+        _ => failure,
+    })
 }
 
 /// Returns the address and the size of the variable of the current device for a host shadow variable.
@@ -137,24 +158,36 @@ pub unsafe extern "C" fn __hipRegisterFatBinary(wrapper: In<Wrapper>) -> Handle 
         if wrapper.magic != MAGIC {
             return Err(Status::INVALID_IMAGE.because("the program's fat binary has an unknown magic number"));
         }
-        let binary = FatBinary { data: wrapper.binary, modules: Mutex::default(), managed: Mutex::default() };
+        let binary = LazyModule { data: wrapper.binary, ..LazyModule::owned(Vec::new()) };
         with(|code| code.binaries.insert(handle, Arc::new(binary)));
         Ok(())
     });
     handle
 }
 
-/// `__hipUnregisterFatBinary`.
-pub unsafe extern "C" fn __hipUnregisterFatBinary(fat: Handle) {
-    let removed = with(|code| {
-        let binary = code.binaries.remove(&fat)?;
-        let of_other = |registered: &Registered| !Arc::ptr_eq(&registered.binary, &binary);
+/// Registers a kernel of code that is loaded on first use, with a handle that stands for it on every device.
+pub fn register_kernel(handle: Handle, binary: &Arc<LazyModule>, name: &str) {
+    let registered = Registered { binary: binary.clone(), name: name.to_string() };
+    with(|code| code.functions.insert(handle, registered));
+}
+
+/// Forgets the kernels and variables of code.
+pub fn unregister_kernels(binary: &Arc<LazyModule>) {
+    with(|code| {
+        let of_other = |registered: &Registered| !Arc::ptr_eq(&registered.binary, binary);
         let functions: Vec<usize> = code.functions.iter().filter(|f| !of_other(f.1)).map(|f| *f.0).collect();
         code.resolved.retain(|(_, function), _| !functions.contains(function));
         code.functions.retain(|_, registered| of_other(registered));
         code.variables.retain(|_, registered| of_other(registered));
-        Some(binary)
     });
+}
+
+/// `__hipUnregisterFatBinary`.
+pub unsafe extern "C" fn __hipUnregisterFatBinary(fat: Handle) {
+    let removed = with(|code| code.binaries.remove(&fat));
+    if let Some(binary) = &removed {
+        unregister_kernels(binary);
+    }
     // Dropped outside the lock, because this may free a module.
     drop(removed);
 }

@@ -2,6 +2,7 @@
 
 use crate::ffi::{HostFunction, Memory};
 use crate::gpu::Gpu;
+pub use crate::graph::MemoryOp;
 use crate::status::{Failure, Outcome, Status, report};
 pub use crate::stream_value::ValueOp;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,6 +27,8 @@ pub enum Op {
     Batch(Arc<Vec<Work>>),
     /// A write of a value to memory, or a wait for one.
     Value(ValueOp),
+    /// An allocation of a graph, or the end of one.
+    Memory(MemoryOp),
     /// No operation. Only orders other work.
     Nothing,
 }
@@ -48,6 +51,11 @@ impl Work {
     /// Returns the launch of a kernel, which accesses memory of the device only.
     pub fn kernel(invocation: Invocation) -> Work {
         Work(Op::Kernel(Arc::new(invocation)))
+    }
+
+    /// Returns an allocation of a graph, or the end of one, which changes what kernels can access only.
+    pub fn memory(op: MemoryOp) -> Work {
+        Work(Op::Memory(op))
     }
 
     /// Returns a sequence.
@@ -203,6 +211,11 @@ impl Op {
             Op::Batch(parts) => parts.iter().for_each(|work| work.run(gpu)),
             // SAFETY: the caller guarantees that the memory is valid.
             Op::Value(value) => unsafe { value.run(gpu) },
+            Op::Memory(memory) => {
+                if let Err(failure) = memory.run() {
+                    gpu.fail(&failure);
+                }
+            }
             Op::Nothing => {}
         }
     }

@@ -1,9 +1,9 @@
 //! Operations of streams on single values in memory: writes, and waits for a value.
 
-use crate::ffi::Memory;
+use crate::ffi::{In, Memory};
 use crate::gpu::{Gpu, gpu};
 use crate::op::{Op, Work};
-use crate::status::{Outcome, Status, call};
+use crate::status::{Failure, Outcome, Status, call};
 use crate::stream::Handle;
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::Ordering;
@@ -88,8 +88,8 @@ impl ValueOp {
         }
     }
 
-    fn enqueue(self, stream: Handle) -> Outcome {
-        let gpu = gpu()?;
+    /// Checks the address, and returns the work.
+    fn work(self, gpu: &Gpu) -> Outcome<Work> {
         let bytes = if self.is_long { 8 } else { 4 };
         let known = gpu.find_allocation(self.at.address());
         let inside = known.is_some_and(|known| self.at.address() + bytes <= known.address + known.len);
@@ -98,10 +98,71 @@ impl ValueOp {
                 Status::INVALID_VALUE.because("the value is not in memory of the device or registered")
             );
         }
-        let stream = gpu.streams.find(stream)?;
         // SAFETY: the caller of the API keeps the memory valid until the stream has accessed it.
-        gpu.enqueue(&stream, unsafe { Work::new(Op::Value(self)) })
+        Ok(unsafe { Work::new(Op::Value(self)) })
     }
+
+    fn enqueue(self, stream: Handle) -> Outcome {
+        let gpu = gpu()?;
+        let work = self.work(gpu)?;
+        gpu.enqueue(&*gpu.streams.find(stream)?, work)
+    }
+}
+
+/// `hipStreamBatchMemOpParams`: the members that waits and writes have in common.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct BatchedValue {
+    operation: c_uint,
+    at: Memory,
+    value: u64,
+    flags: c_uint,
+    alias: Memory,
+    _rest: u64,
+}
+
+const _: () = assert!(size_of::<BatchedValue>() == 48, "as the headers have it");
+
+impl BatchedValue {
+    /// Returns the operation.
+    fn op(&self) -> Outcome<ValueOp> {
+        // hipStreamMemOpWaitValue32, …WriteValue32, …WaitValue64, …WriteValue64
+        let (is_long, waits) = match self.operation {
+            1 => (false, true),
+            2 => (false, false),
+            4 => (true, true),
+            5 => (true, false),
+            other => {
+                return Err(Status::INVALID_VALUE.because(format!("a memory operation of type {other}")));
+            }
+        };
+        let condition = waits.then(|| Ok::<_, Failure>((Condition::from_flags(self.flags)?, u64::MAX)));
+        let value = if is_long { self.value } else { self.value & u64::from(u32::MAX) };
+        Ok(ValueOp { at: self.at, is_long, value, condition: condition.transpose()? })
+    }
+}
+
+/// `hipStreamBatchMemOp`. If one of the operations is refused, none is enqueued.
+pub unsafe extern "C" fn hipStreamBatchMemOp(
+    stream: Handle,
+    count: c_uint,
+    operations: In<BatchedValue>,
+    flags: c_uint,
+) -> c_int {
+    /// The most operations of one call.
+    const MOST: c_uint = 256;
+    call("hipStreamBatchMemOp", || {
+        if count == 0 || count > MOST || flags != 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let gpu = gpu()?;
+        // SAFETY: the caller of the API passes an array of this length.
+        let operations = unsafe { operations.list(count as usize)? };
+        let works: Vec<Work> =
+            operations.iter().map(|value| value.op()?.work(gpu)).collect::<Outcome<_>>()?;
+        let stream = gpu.streams.find(stream)?;
+        works.into_iter().try_for_each(|work| gpu.enqueue(&stream, work))
+    })
 }
 
 /// `hipStreamWriteValue32`.

@@ -20,15 +20,15 @@ const RECOMMENDED: usize = 2 << 20;
 pub const MAPPED_NAME: &str = "hipMemMap";
 
 /// `hipMemAllocationTypePinned`.
-const PINNED: c_int = 1;
+pub const PINNED: c_int = 1;
 /// `hipMemLocationTypeDevice`.
 const ON_DEVICE: c_int = 1;
 /// `hipMemHandleTypePosixFileDescriptor`.
 const FILE_DESCRIPTOR: c_int = 1;
 /// Values of `hipMemAccessFlags`.
-const NO_ACCESS: c_int = 0;
-const READ: c_int = 1;
-const READ_WRITE: c_int = 3;
+pub const NO_ACCESS: c_int = 0;
+pub const READ: c_int = 1;
+pub const READ_WRITE: c_int = 3;
 
 /// `hipMemLocation`.
 #[repr(C)]
@@ -39,12 +39,22 @@ pub struct Location {
 }
 
 impl Location {
+    /// Returns the location of a device.
+    pub fn of_device(id: c_int) -> Location {
+        Location { kind: ON_DEVICE, id }
+    }
+
     /// Returns the device.
-    fn gpu(self) -> Outcome<&'static Gpu> {
+    pub fn gpu(self) -> Outcome<&'static Gpu> {
         if self.kind != ON_DEVICE {
             return Err(Status::INVALID_VALUE.because("memory is on devices only (hipMemLocationTypeDevice)"));
         }
         gpu_at(self.id).map_err(|_| Status::INVALID_VALUE.into())
+    }
+
+    /// Returns the device, for functions to which an unknown one is an error of its own.
+    pub fn peer(self) -> Outcome<&'static Gpu> {
+        if self.kind == ON_DEVICE { gpu_at(self.id) } else { self.gpu() }
     }
 }
 
@@ -65,8 +75,10 @@ pub struct Properties {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct AccessDescription {
-    location: Location,
-    flags: c_int,
+    /// The device.
+    pub location: Location,
+    /// `hipMemAccessFlags`.
+    pub flags: c_int,
 }
 
 /// Memory of a device that has a handle.

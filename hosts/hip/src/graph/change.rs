@@ -4,7 +4,7 @@ use super::node::{FillNode, copy_work};
 use super::{Graph, Node, Step, release_all, with};
 use crate::ffi::{HostFunction, In, Memory, Out, Text};
 use crate::gpu::lock;
-use crate::op::{Op, Work};
+use crate::op::{MemoryOp, Op, Work};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
 use std::ffi::{c_int, c_uint};
@@ -258,6 +258,8 @@ impl Node {
             Op::Host(_) | Op::Callback(_) => "host function".to_string(),
             Op::Batch(parts) => format!("graph of {} nodes", parts.len()),
             Op::Value(_) => "memory operation".to_string(),
+            Op::Memory(MemoryOp::Allocate(_)) => "allocation".to_string(),
+            Op::Memory(MemoryOp::Free(_)) => "end of an allocation".to_string(),
             Op::Nothing => "empty".to_string(),
         }
     }

@@ -1,14 +1,22 @@
 //! Graphs of operations. A graph is recorded by capturing streams, or built node by node. Instantiation sorts
 //! the nodes topologically.
 
+mod attributes;
 mod capture;
 mod change;
+mod driver;
+mod general;
+mod memory;
 mod node;
 mod object;
 mod parameters;
 
+pub use attributes::*;
 pub use capture::*;
 pub use change::*;
+pub use driver::*;
+pub use general::*;
+pub use memory::*;
 pub use node::*;
 pub use object::*;
 use object::{release_all, retain_all};
@@ -16,7 +24,7 @@ pub use parameters::*;
 
 use crate::ffi::{Memory, Out};
 use crate::gpu::{Gpu, gpu, lock};
-use crate::op::Work;
+use crate::op::{Op, Work};
 use crate::status::{Outcome, Status, call};
 use crate::stream::{Handle, Stream, new_handle};
 use std::collections::HashMap;
@@ -35,6 +43,9 @@ enum Step {
     Graph(Handle, Vec<Node>),
 }
 
+/// `hipGraphInstantiateFlagAutoFreeOnLaunch`: a launch first frees what earlier ones have left allocated.
+const AUTO_FREE: u64 = 1;
+
 /// A node of a graph.
 #[derive(Clone)]
 struct Node {
@@ -48,12 +59,15 @@ struct Node {
     enabled: bool,
     /// What the program has passed of a kernel or of a copy.
     given: Option<Arc<Given>>,
+    /// Attributes of a kernel.
+    attributes: KernelAttributes,
 }
 
 impl Node {
     fn new(step: Step, after: Vec<Handle>) -> Node {
         let handle = new_handle();
-        Node { handle, step, after, origin: handle, enabled: true, given: None }
+        let attributes = KernelAttributes::default();
+        Node { handle, step, after, origin: handle, enabled: true, given: None, attributes }
     }
 }
 
@@ -67,6 +81,8 @@ struct Graph {
 
 /// An instantiated graph, with its nodes in execution order.
 struct Executable {
+    /// The graph that was instantiated.
+    graph: Handle,
     order: Vec<Node>,
     flags: u64,
     objects: Vec<(Handle, u32)>,
@@ -229,8 +245,13 @@ fn instantiate(executable: &Out<Handle>, graph: Handle, flags: u64) -> Outcome {
     retain_all(&objects)?;
     executable.put(with(|graphs| {
         let order = graphs.sorted(graph)?;
+        let instantiated = graphs.executables.values().any(|executable| executable.graph == graph);
+        if instantiated && !memory_operations(&order).is_empty() {
+            return Err(Status::NOT_SUPPORTED
+                .because("a graph that allocates or frees memory is instantiated already"));
+        }
         let handle = new_handle();
-        graphs.executables.insert(handle, Executable { order, flags, objects });
+        graphs.executables.insert(handle, Executable { graph, order, flags, objects });
         Ok(handle)
     })?)
 }
@@ -292,14 +313,28 @@ pub unsafe extern "C" fn hipGraphExecGetFlags(executable: Handle, flags: Out<u64
 pub unsafe extern "C" fn hipGraphLaunch(executable: Handle, stream: Handle) -> c_int {
     call("hipGraphLaunch", || {
         let gpu = gpu()?;
-        let nodes = with(|graphs| {
-            Ok(graphs.executables.get(&executable).ok_or(Status::INVALID_VALUE)?.order.clone())
+        let (nodes, flags) = with(|graphs| {
+            let found = graphs.executables.get(&executable).ok_or(Status::INVALID_VALUE)?;
+            Ok((found.order.clone(), found.flags))
         })?;
         let stream = gpu.streams.find(stream)?;
-        let mut pending = Vec::new();
+        let mut pending = begin_launch(&memory_operations(&nodes), flags & AUTO_FREE != 0)?;
         submit(gpu, &stream, &nodes, &mut pending)?;
         gpu.enqueue(&stream, Work::batch(pending))
     })
+}
+
+/// Returns the allocations of nodes and the ends of allocations, in their order.
+fn memory_operations(nodes: &[Node]) -> Vec<MemoryOp> {
+    let of = |node: &Node| match &node.step {
+        Step::Work(work) => match work.op() {
+            Op::Memory(op) => vec![op.clone()],
+            _ => Vec::new(),
+        },
+        Step::Graph(_, nodes) => memory_operations(nodes),
+        _ => Vec::new(),
+    };
+    nodes.iter().flat_map(of).collect()
 }
 
 /// Submits nodes in their order: work in batches, which events divide.

@@ -4,22 +4,24 @@ use super::{Given, Node, Step, with};
 use crate::ffi::{Array, HostFunction, In, Memory, Out};
 use crate::gpu::{gpu, lock};
 use crate::launch::{Arguments, Dim3, LaunchParameters};
-use crate::op::{Copy, Fill, Op, Pitched, Work};
+use crate::op::{Copy, Fill, MemoryOp, Op, Pitched, Work};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
 /// `hipGraphNodeType`.
-const KERNEL: c_int = 0;
-const MEMCPY: c_int = 1;
-const MEMSET: c_int = 2;
-const HOST: c_int = 3;
-const GRAPH: c_int = 4;
-const EMPTY: c_int = 5;
-const WAIT_EVENT: c_int = 6;
-const EVENT_RECORD: c_int = 7;
-const BATCH_MEM_OP: c_int = 15;
+pub(super) const KERNEL: c_int = 0;
+pub(super) const MEMCPY: c_int = 1;
+pub(super) const MEMSET: c_int = 2;
+pub(super) const HOST: c_int = 3;
+pub(super) const GRAPH: c_int = 4;
+pub(super) const EMPTY: c_int = 5;
+pub(super) const WAIT_EVENT: c_int = 6;
+pub(super) const EVENT_RECORD: c_int = 7;
+pub(super) const MEM_ALLOC: c_int = 10;
+pub(super) const MEM_FREE: c_int = 11;
+const BATCH_MEM_OP: c_int = 14;
 
 /// Adds a node with work to a graph.
 fn add(node: &Out<Handle>, graph: Handle, after: Array<Handle>, work: Work) -> Outcome {
@@ -155,12 +157,12 @@ pub(super) unsafe fn copy_work(to: Memory, from: Memory, len: usize, kind: c_int
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct FillNode {
-    to: Memory,
-    size: c_uint,
-    height: usize,
-    pitch: usize,
-    value: c_uint,
-    width: usize,
+    pub(super) to: Memory,
+    pub(super) size: c_uint,
+    pub(super) height: usize,
+    pub(super) pitch: usize,
+    pub(super) value: c_uint,
+    pub(super) width: usize,
 }
 
 impl FillNode {
@@ -303,24 +305,29 @@ unsafe fn list(
     count.put(handles.len())
 }
 
+impl Node {
+    /// Returns the type, as the API numbers it.
+    pub(super) fn kind(&self) -> c_int {
+        match &self.step {
+            Step::Graph(..) => GRAPH,
+            Step::Wait(_) => WAIT_EVENT,
+            Step::Record(_) => EVENT_RECORD,
+            Step::Work(work) => match work.op() {
+                Op::Kernel(_) => KERNEL,
+                Op::Copy(_) => MEMCPY,
+                Op::Fill(_) => MEMSET,
+                Op::Host(_) | Op::Callback(_) => HOST,
+                Op::Batch(_) => GRAPH,
+                Op::Value(_) => BATCH_MEM_OP,
+                Op::Memory(MemoryOp::Allocate(_)) => MEM_ALLOC,
+                Op::Memory(MemoryOp::Free(_)) => MEM_FREE,
+                Op::Nothing => EMPTY,
+            },
+        }
+    }
+}
+
 /// `hipGraphNodeGetType`.
 pub unsafe extern "C" fn hipGraphNodeGetType(node: Handle, kind: Out<c_int>) -> c_int {
-    call("hipGraphNodeGetType", || {
-        kind.put(with(|graphs| {
-            graphs.edit(node, |node| match &node.step {
-                Step::Graph(..) => GRAPH,
-                Step::Wait(_) => WAIT_EVENT,
-                Step::Record(_) => EVENT_RECORD,
-                Step::Work(work) => match work.op() {
-                    Op::Kernel(_) => KERNEL,
-                    Op::Copy(_) => MEMCPY,
-                    Op::Fill(_) => MEMSET,
-                    Op::Host(_) | Op::Callback(_) => HOST,
-                    Op::Batch(_) => GRAPH,
-                    Op::Value(_) => BATCH_MEM_OP,
-                    Op::Nothing => EMPTY,
-                },
-            })
-        })?)
-    })
+    call("hipGraphNodeGetType", || kind.put(with(|graphs| graphs.edit(node, |node| node.kind()))?))
 }

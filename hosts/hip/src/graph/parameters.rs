@@ -3,6 +3,7 @@
 use super::node::{FillNode, KernelNode, add_step};
 use super::{Node, Step, with};
 use crate::copy::Parameters3d;
+use crate::copy_driver::DriverParameters3d;
 use crate::ffi::{HostFunction, In, Memory, Out};
 use crate::gpu::{gpu, lock};
 use crate::module::variable_part;
@@ -17,6 +18,8 @@ pub(super) enum Given {
     Kernel(GivenKernel),
     /// Those of a copy.
     Copy(Parameters3d),
+    /// Those of a copy of the driver API.
+    DriverCopy(DriverParameters3d),
 }
 
 /// The parameters of a kernel. Their pointers are those of the copy.
@@ -51,10 +54,11 @@ impl Node {
     pub(super) fn set(&mut self, work: Work, given: Option<Given>) {
         self.step = Step::Work(work);
         self.given = given.map(std::sync::Arc::new);
+        self.apply_attributes();
     }
 
     /// Returns the operation of a node that is neither a graph nor an event.
-    fn op(&self) -> Outcome<&Op> {
+    pub(super) fn op(&self) -> Outcome<&Op> {
         match &self.step {
             Step::Work(work) => Ok(work.op()),
             _ => Err(Status::INVALID_VALUE.because("the node is of another type")),
@@ -260,14 +264,14 @@ symbols! {
 
 /// Whether a node records an event or waits for it.
 #[derive(Clone, Copy)]
-enum EventNode {
+pub(super) enum EventNode {
     Record,
     Wait,
 }
 
 impl EventNode {
     /// Returns what a node does with an event.
-    fn step(self, event: Handle) -> Outcome<Step> {
+    pub(super) fn step(self, event: Handle) -> Outcome<Step> {
         gpu()?.streams.event(event).map_err(|_| Status::INVALID_VALUE)?;
         Ok(match self {
             EventNode::Record => Step::Record(event),

@@ -2,6 +2,25 @@
 
 use super::*;
 
+unsafe extern "C" {
+    safe fn hipKernelGetLibrary(library: &mut Handle, kernel: Handle) -> c_int;
+    safe fn hipKernelGetName(name: &mut *const c_char, kernel: Handle) -> c_int;
+    fn hipLibraryEnumerateKernels(kernels: *mut Handle, room: c_uint, library: Handle) -> c_int;
+    fn hipLibraryGetKernel(kernel: &mut Handle, library: Handle, name: *const c_char) -> c_int;
+    safe fn hipLibraryGetKernelCount(count: &mut c_uint, library: Handle) -> c_int;
+    fn hipLibraryLoadData(
+        library: &mut Handle,
+        code: *const u8,
+        options: *mut c_void,
+        values: *mut c_void,
+        count: c_uint,
+        library_options: *mut c_void,
+        library_values: *mut c_void,
+        library_count: c_uint,
+    ) -> c_int;
+    safe fn hipLibraryUnload(library: Handle) -> c_int;
+}
+
 #[test]
 fn attributes_make_a_launch_cooperative() {
     let empty = kernel(c"empty");
@@ -104,5 +123,58 @@ fn flags_do_not_affect_occupancy() {
         let status =
             hipModuleOccupancyMaxPotentialBlockSizeWithFlags(&mut groups, &mut block, count, 0, limit, 1);
         assert_eq!((status, (groups, block)), (SUCCESS, expected), "{limit}");
+    }
+}
+
+/// The kernels of a library have one handle each, by which they are launched.
+#[test]
+fn libraries_have_kernels() {
+    let object = object();
+    // SAFETY: the image is complete, and the array has room for the kernels.
+    unsafe {
+        let load = |out: &mut Handle, data: *const u8| {
+            hipLibraryLoadData(out, data, null_mut(), null_mut(), 0, null_mut(), null_mut(), 0)
+        };
+        let library = created(|out| load(out, object.as_ptr()));
+        let mut count = 0;
+        assert_eq!((hipLibraryGetKernelCount(&mut count, library), count), (SUCCESS, 3));
+        let find = |out: &mut Handle, name: &CStr| hipLibraryGetKernel(out, library, name.as_ptr());
+        let kernel = created(|out| find(out, c"count"));
+        assert_eq!(created(|out| find(out, c"count")), kernel);
+        assert_eq!(find(&mut null_mut(), c"absent"), NOT_FOUND);
+        let mut all = [null_mut(); 3];
+        assert_eq!(hipLibraryEnumerateKernels(all.as_mut_ptr(), 3, library), SUCCESS);
+        assert!(all.contains(&kernel) && all[0] != all[1]);
+        let mut name = null();
+        assert_eq!(hipKernelGetName(&mut name, kernel), SUCCESS);
+        assert_eq!(CStr::from_ptr(name), c"count");
+        assert_eq!(created(|out| hipKernelGetLibrary(out, kernel)), library);
+
+        let mut memory = created(|out| hipMalloc(out, 4));
+        let mut arguments = [(&raw mut memory).cast::<c_void>()];
+        let config = LaunchConfig {
+            grid: [2, 1, 1],
+            block: [32, 1, 1],
+            dynamic_lds: 0,
+            stream: null_mut(),
+            attributes: null(),
+            count: 0,
+        };
+        assert_eq!(hipLaunchKernelExC(&config, kernel, arguments.as_mut_ptr()), SUCCESS);
+        let config = ModuleLaunchConfig {
+            grid: [1; 3],
+            block: [32, 1, 1],
+            dynamic_lds: 0,
+            stream: null_mut(),
+            attributes: null(),
+            count: 0,
+        };
+        assert_eq!(hipDrvLaunchKernelEx(&config, kernel, arguments.as_mut_ptr(), null_mut()), SUCCESS);
+        assert_eq!(hipStreamSynchronize(null_mut()), SUCCESS);
+        assert_eq!(memory.cast::<i32>().read(), 96);
+        assert_eq!((hipLibraryUnload(library), hipLibraryUnload(library)), (SUCCESS, INVALID_VALUE));
+        assert_eq!(hipDrvLaunchKernelEx(&config, kernel, arguments.as_mut_ptr(), null_mut()), INVALID_HANDLE);
+        assert_eq!(hipKernelGetName(&mut name, kernel), INVALID_VALUE);
+        assert_eq!(hipFree(memory), SUCCESS);
     }
 }

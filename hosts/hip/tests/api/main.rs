@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod callbacks;
+mod graph_memory;
 mod graphs;
 mod launches;
 mod op;

@@ -33,6 +33,18 @@ unsafe extern "C" {
     fn hipGraphNodeGetDependentNodes(node: Handle, nodes: *mut Handle, count: &mut usize) -> c_int;
     fn hipGraphRemoveDependencies(graph: Handle, from: &Handle, to: &Handle, count: usize) -> c_int;
     fn hipPointerGetAttribute(data: *mut c_void, attribute: c_int, pointer: Handle) -> c_int;
+    fn hipMemcpyBatchAsync(
+        to: *const Handle,
+        from: *const Handle,
+        sizes: *const usize,
+        count: usize,
+        attributes: *mut c_void,
+        attribute_indices: *mut usize,
+        attribute_count: usize,
+        failed: &mut usize,
+        stream: Handle,
+    ) -> c_int;
+    fn hipStreamBatchMemOp(stream: Handle, count: c_uint, list: *const [u64; 6], flags: c_uint) -> c_int;
     safe fn hipStreamQuery(stream: Handle) -> c_int;
     fn hipStreamWaitValue32(stream: Handle, at: Handle, value: u32, flags: c_uint, mask: u32) -> c_int;
     fn hipStreamWriteValue32(stream: Handle, at: Handle, value: u32, flags: c_uint) -> c_int;
@@ -168,5 +180,51 @@ fn nodes_and_edges_of_graphs_change() {
         assert_eq!(hipGraphDestroyNode(second), INVALID_VALUE);
         assert_eq!(neighbours(hipGraphNodeGetDependencies, third), (null_mut(), 0));
         assert_eq!(hipFree(memory), SUCCESS);
+    }
+}
+
+/// Several operations and copies in one call.
+#[test]
+fn operations_come_in_batches() {
+    const WRITE_32: u32 = 2;
+    const WAIT_64: u32 = 4;
+    const WRITE_64: u32 = 5;
+    // SAFETY: all addresses are of the allocation, but those that are refused.
+    unsafe {
+        let memory = created(|out| hipMalloc(out, 64));
+        let at = |offset: usize| memory.wrapping_byte_add(offset) as u64;
+        let stream = created(|out| hipStreamCreateWithFlags(out, 1));
+        let op = |kind: u32, address, value, flags| [u64::from(kind), address, value, flags, 0, 0];
+        // The wait is for the value that the operation before it writes.
+        let list = [
+            op(WRITE_64, at(0), 1 << 40, 0),
+            op(WAIT_64, at(0), 1 << 40, 1),
+            op(WRITE_32, at(8), u64::MAX, 0),
+        ];
+        assert_eq!(hipStreamBatchMemOp(stream, 3, list.as_ptr(), 0), SUCCESS);
+        assert_eq!(hipStreamSynchronize(stream), SUCCESS);
+        assert_eq!(*memory.cast::<[u32; 4]>(), [0, 1 << 8, u32::MAX, 0]);
+        let wrong = [op(WRITE_32, at(0), 5, 0), op(WRITE_32, at(64), 5, 0)];
+        assert_eq!(hipStreamBatchMemOp(stream, 2, wrong.as_ptr(), 0), INVALID_VALUE);
+        assert_eq!(hipStreamBatchMemOp(stream, 1, [op(99, at(0), 5, 0)].as_ptr(), 0), INVALID_VALUE);
+        assert_eq!(hipStreamBatchMemOp(stream, 0, list.as_ptr(), 0), INVALID_VALUE);
+        assert_eq!(hipStreamSynchronize(stream), SUCCESS);
+        assert_eq!(*memory.cast::<u32>(), 0);
+
+        let source = [1u32, 2, 3];
+        let from = [0, 1, 2].map(|index| source.as_ptr().add(index).cast_mut().cast::<c_void>());
+        let to = [16, 24, 60].map(|offset| memory.wrapping_byte_add(offset));
+        let copy = |sizes: [usize; 3], count, failed: &mut usize| {
+            let (to, from, sizes) = (to.as_ptr(), from.as_ptr(), sizes.as_ptr());
+            hipMemcpyBatchAsync(to, from, sizes, count, null_mut(), null_mut(), 0, failed, stream)
+        };
+        let mut failed = 0;
+        assert_eq!((copy([4, 4, 8], 3, &mut failed), failed), (INVALID_VALUE, 2));
+        assert_eq!((copy([4; 3], 0, &mut failed), failed), (INVALID_VALUE, usize::MAX));
+        assert_eq!((copy([8, 4, 4], 3, &mut failed), failed), (SUCCESS, usize::MAX));
+        assert_eq!(hipStreamSynchronize(stream), SUCCESS);
+        let found = memory.cast::<[u32; 16]>().read();
+        assert_eq!((&found[4..7], found[15]), (&[1, 2, 2][..], 3));
+        assert_eq!((hipStreamDestroy(stream), hipFree(memory)), (SUCCESS, SUCCESS));
     }
 }
