@@ -44,7 +44,7 @@ shared() {
         object=$out/${1//\//-}-$(basename "$file" .cc).shared.o
         [ -e "$object" ] || "$clang" "${hip[@]}" "${flags[@]}" -c "$file" -o "$object" 2>/dev/null || continue
         echo "$object"
-    done < <(grep -L TEST_CASE "$checkout/unit/$1"/*.cc)
+    done < <(grep -LE 'TEST_CASE|int main' "$checkout/unit/$1"/*.cc)
 }
 
 printf '%-60s %7s %7s %7s  %s\n' file passed failed seconds remark

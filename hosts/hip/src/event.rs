@@ -189,7 +189,7 @@ impl Event {
     fn ticket(&self) -> Outcome<Option<Ticket>> {
         match &*lock(&self.state) {
             Some(Recorded::Run(ticket)) => Ok(Some(ticket.clone())),
-            Some(Recorded::Captured(..)) => Err(Status::STREAM_CAPTURE_UNSUPPORTED.into()),
+            Some(Recorded::Captured(..)) => Err(Status::CAPTURED_EVENT.into()),
             None => Ok(None),
         }
     }
@@ -221,6 +221,9 @@ pub unsafe extern "C" fn hipEventQuery(event: Handle) -> c_int {
 /// `hipEventElapsedTime`. Reports the time of the simulation, or the predicted one of a GPU (`WAVESIM_TIMING`).
 pub unsafe extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, stop: Handle) -> c_int {
     call("hipEventElapsedTime", || {
+        if milliseconds.is_null() {
+            return Err(Status::INVALID_VALUE.into());
+        }
         let streams = &gpu()?.streams;
         let ticket = |handle: Handle| -> Outcome<Ticket> {
             let event = streams.event(handle)?;

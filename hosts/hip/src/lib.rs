@@ -9,7 +9,7 @@
 //! - [`launch`]: launches; [`occupancy`]: attributes and occupancy of kernels
 //! - [`memory`], [`copy`], [`copy_driver`]: allocations, copies, fills
 //! - [`virtual_memory`]: addresses that the program reserves, and memory that it maps there
-//! - [`pool`]: memory pools, ranges of managed memory
+//! - [`pool`]: memory pools; [`advice`]: advice on managed memory
 //! - [`ipc`]: memory and events that processes share
 //! - [`array`](mod@array), [`array_copy`]: arrays, their copies
 //! - [`texture`], [`texture_driver`], [`texture_reference`]: textures and surfaces
@@ -28,6 +28,7 @@
 #![allow(clippy::missing_safety_doc)]
 #![cfg(target_os = "linux")]
 
+pub mod advice;
 pub mod array;
 pub mod array_copy;
 pub mod context;
@@ -63,6 +64,7 @@ pub mod virtual_memory;
 
 /// All implemented functions of the table.
 mod functions {
+    pub use crate::advice::*;
     pub use crate::array::*;
     pub use crate::array_copy::*;
     pub use crate::context::*;

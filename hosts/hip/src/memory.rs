@@ -5,8 +5,8 @@ use crate::gpu::{Gpu, gpu, gpus, lock};
 use crate::graph::{GRAPH_MEMORY_NAME, GraphMemory, MemoryOp};
 use crate::op::Work;
 use crate::status::{Outcome, Status, call};
-use crate::stream::Handle;
-use crate::virtual_memory::{Location, MAPPED_NAME};
+use crate::stream::{Handle, Stream};
+use crate::virtual_memory::MAPPED_NAME;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
@@ -56,6 +56,13 @@ impl Gpu {
         let mapped = crate::virtual_memory::allocated(self) + crate::graph::allocated(self);
         let used = self.device.allocated() + mapped;
         self.total_bytes().saturating_sub(used)
+    }
+
+    /// Returns whether an address is memory of a device, or of a graph that will allocate it, and not of the host.
+    pub fn is_device_memory(&self, memory: Memory) -> bool {
+        let kind = self.find_allocation(memory.address()).map(|found| found.kind);
+        let of_graph = || GraphMemory::find(memory.address()).map(|_| AllocationKind::Device);
+        kind.or_else(of_graph) == Some(AllocationKind::Device)
     }
 
     /// Returns the allocation that contains an address, of any device.
@@ -123,6 +130,7 @@ fn release(address: u64, accepts: impl Fn(AllocationKind) -> bool) -> Outcome {
     }
     let gpu = gpu()?;
     let kind = lock(&KINDS).get(&address).copied();
+    let len = gpu.find_allocation(address).map_or(0, |found| found.len);
     match kind {
         Some(kind) if !accepts(kind) => return Err(Status::INVALID_VALUE.into()),
         // Also handles interior pointers and double frees, for which the device returns specific errors.
@@ -132,6 +140,7 @@ fn release(address: u64, accepts: impl Fn(AllocationKind) -> bool) -> Outcome {
         },
     }
     lock(&KINDS).remove(&address);
+    crate::advice::forget(address, len);
     crate::pool::freed(address);
     Ok(())
 }
@@ -148,9 +157,10 @@ pub unsafe extern "C" fn hipExtMallocWithFlags(pointer: Out<u64>, len: usize, _f
 }
 
 /// `hipMallocManaged`.
-pub unsafe extern "C" fn hipMallocManaged(pointer: Out<u64>, len: usize, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipMallocManaged(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
     call("hipMallocManaged", || {
-        if len == 0 {
+        // hipMemAttachGlobal, hipMemAttachHost
+        if len == 0 || !matches!(flags, 1 | 2) {
             return Err(Status::INVALID_VALUE.into());
         }
         allocate(&pointer, len, AllocationKind::Managed)
@@ -164,7 +174,17 @@ pub unsafe extern "C" fn hipFree(address: u64) -> c_int {
 
 /// `hipHostMalloc`.
 pub unsafe extern "C" fn hipHostMalloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
-    call("hipHostMalloc", || allocate(&pointer, len, AllocationKind::Host(flags)))
+    /// `hipHostMallocCoherent` and `hipHostMallocNonCoherent`.
+    const COHERENT: c_uint = 1 << 30;
+    const NON_COHERENT: c_uint = 1 << 31;
+    /// These, `hipHostMallocPortable`, `…Mapped`, `…WriteCombined`, `…NumaUser` and `…Uncached`.
+    const FLAGS: c_uint = COHERENT | NON_COHERENT | 0x3000_0007;
+    call("hipHostMalloc", || {
+        if flags & !FLAGS != 0 || flags & (COHERENT | NON_COHERENT) == COHERENT | NON_COHERENT {
+            return Err(Status::INVALID_VALUE.because(format!("flags 0x{flags:x}")));
+        }
+        allocate(&pointer, len, AllocationKind::Host(flags))
+    })
 }
 
 /// `hipHostAlloc`.
@@ -210,10 +230,15 @@ pub unsafe extern "C" fn hipMallocAsync(pointer: Out<u64>, len: usize, stream: H
         if lock(&stream.capture).is_none() {
             return allocate_from(None, gpu, &pointer, len);
         }
-        let memory = GraphMemory::reserve(gpu, len, None)?;
-        pointer.put(memory.address())?;
-        gpu.enqueue(&stream, Work::memory(MemoryOp::Allocate(memory)))
+        allocate_in_capture(gpu, &stream, &pointer, len)
     })
+}
+
+/// Lets a node of the graph that is captured allocate memory.
+fn allocate_in_capture(gpu: &'static Gpu, stream: &Stream, pointer: &Out<u64>, len: usize) -> Outcome {
+    let memory = GraphMemory::reserve(gpu, len, None)?;
+    pointer.put(memory.address())?;
+    gpu.enqueue(stream, Work::memory(MemoryOp::Allocate(memory)))
 }
 
 /// `hipMallocFromPoolAsync`.
@@ -225,7 +250,11 @@ pub unsafe extern "C" fn hipMallocFromPoolAsync(
 ) -> c_int {
     call("hipMallocFromPoolAsync", || {
         let stream = gpu()?.streams.find(stream)?;
-        allocate_from(Some(pool), stream.gpu()?, &pointer, len)
+        let gpu = stream.gpu()?;
+        if lock(&stream.capture).is_none() {
+            return allocate_from(Some(pool), gpu, &pointer, len);
+        }
+        allocate_in_capture(gpu, &stream, &pointer, len)
     })
 }
 
@@ -233,6 +262,9 @@ pub unsafe extern "C" fn hipMallocFromPoolAsync(
 pub unsafe extern "C" fn hipFreeAsync(address: u64, stream: Handle) -> c_int {
     call("hipFreeAsync", || {
         let stream = gpu()?.streams.find(stream)?;
+        if address == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
         let captured = lock(&stream.capture).is_some();
         match GraphMemory::starting_at(address) {
             Some(memory) => {
@@ -356,6 +388,9 @@ pub unsafe extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_u
 /// `hipHostUnregister`.
 pub unsafe extern "C" fn hipHostUnregister(memory: Memory) -> c_int {
     call("hipHostUnregister", || {
+        if memory.is_null() {
+            return Err(Status::INVALID_VALUE.into());
+        }
         let gpus = gpus()?;
         gpus.iter().try_for_each(|gpu| gpu.streams.wait())?;
         if gpu()?.device.find(memory.address()).is_some_and(|range| range.name == MAPPED_NAME) {
@@ -382,8 +417,11 @@ impl Gpu {
 }
 
 /// `hipHostGetDevicePointer`. Returns the same pointer.
-pub unsafe extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory, flags: c_uint) -> c_int {
     call("hipHostGetDevicePointer", || {
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
         let known = gpu()?.find_allocation(host.address()).ok_or(Status::INVALID_VALUE)?;
         match known.kind {
             AllocationKind::Device => Err(Status::INVALID_VALUE.into()),
@@ -425,46 +463,5 @@ pub unsafe extern "C" fn hipMemPtrGetInfo(address: u64, len: Out<usize>) -> c_in
     call("hipMemPtrGetInfo", || match gpu()?.find_allocation(address) {
         Some(known) => len.put(known.len as usize),
         None => Err(Status::INVALID_VALUE.into()),
-    })
-}
-
-/// `hipMemAdvise`. Advice has no effect.
-pub unsafe extern "C" fn hipMemAdvise(_address: u64, _len: usize, _advice: c_int, _device: c_int) -> c_int {
-    0
-}
-
-/// `hipMemAdvise_v2`. Advice has no effect.
-pub unsafe extern "C" fn hipMemAdvise_v2(
-    _address: u64,
-    _len: usize,
-    _advice: c_int,
-    _location: Location,
-) -> c_int {
-    0
-}
-
-/// `hipMemPrefetchAsync_v2`. Only checks its arguments, since all memory is shared.
-pub unsafe extern "C" fn hipMemPrefetchAsync_v2(
-    address: u64,
-    len: usize,
-    _location: Location,
-    _flags: c_uint,
-    stream: Handle,
-) -> c_int {
-    // SAFETY: the caller guarantees what the API demands.
-    unsafe { hipMemPrefetchAsync(address, len, 0, stream) }
-}
-
-/// `hipMemPrefetchAsync`. Only checks its arguments, since all memory is shared.
-pub unsafe extern "C" fn hipMemPrefetchAsync(
-    address: u64,
-    _len: usize,
-    _device: c_int,
-    stream: Handle,
-) -> c_int {
-    call("hipMemPrefetchAsync", || {
-        let gpu = gpu()?;
-        gpu.streams.find(stream)?;
-        gpu.find_allocation(address).map(drop).ok_or(Status::INVALID_VALUE.into())
     })
 }

@@ -402,12 +402,22 @@ pub unsafe extern "C" fn hipGetFuncBySymbol(function: Out<Handle>, symbol: usize
 
 /// `hipGetSymbolAddress`.
 pub unsafe extern "C" fn hipGetSymbolAddress(address: Out<u64>, symbol: usize) -> c_int {
-    call("hipGetSymbolAddress", || address.put(variable(symbol)?.0))
+    call("hipGetSymbolAddress", || {
+        if address.is_null() {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        address.put(variable(symbol)?.0)
+    })
 }
 
 /// `hipGetSymbolSize`.
 pub unsafe extern "C" fn hipGetSymbolSize(len: Out<usize>, symbol: usize) -> c_int {
-    call("hipGetSymbolSize", || len.put(variable(symbol)?.1 as usize))
+    call("hipGetSymbolSize", || {
+        if len.is_null() {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        len.put(variable(symbol)?.1 as usize)
+    })
 }
 
 /// Returns the memory of a part of a variable.

@@ -95,6 +95,9 @@ pub unsafe extern "C" fn hipDrvPointerGetAttributes(
     address: u64,
 ) -> c_int {
     call("hipDrvPointerGetAttributes", || {
+        if count == 0 || address == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
         // SAFETY: the caller of the API passes arrays of this length.
         let (attributes, data) = unsafe { (attributes.list(count as usize)?, data.list(count as usize)?) };
         if gpu()?.find_allocation(address).is_none() {

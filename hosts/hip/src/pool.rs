@@ -1,9 +1,8 @@
-//! Memory pools, and attributes of ranges of managed memory. Pools allocate directly from the device and keep no memory that
+//! Memory pools. Pools allocate directly from the device and keep no memory that
 //! has been freed; they count what programs allocate from them.
 
 use crate::ffi::{In, Memory, Out};
-use crate::gpu::{Gpu, gpu, gpu_at, gpus, lock};
-use crate::memory::AllocationKind;
+use crate::gpu::{Gpu, gpu_at, gpus, lock};
 use crate::status::{Outcome, Status, call};
 use crate::stream::{Handle, new_handle};
 use crate::virtual_memory::{AccessDescription, Location, NO_ACCESS, PINNED, READ, READ_WRITE};
@@ -304,58 +303,5 @@ pub unsafe extern "C" fn hipMemPoolGetAccess(
             let given = || pool.access.get(&device).copied().unwrap_or(NO_ACCESS);
             Ok(if pool.device == device { READ_WRITE } else { given() })
         })?)
-    })
-}
-
-/// The values of `hipMemRangeAttribute` that are known: read mostly, preferred location, accessed by, last prefetch
-/// location.
-const RANGE_ATTRIBUTES: [c_int; 4] = [1, 2, 3, 4];
-
-/// Stores an attribute of managed memory: advice has no effect, so that none has been given.
-fn put_range_attribute(data: Memory, size: usize, attribute: c_int, address: u64) -> Outcome {
-    /// `hipInvalidDeviceId`.
-    const NO_DEVICE: c_int = -2;
-    let found = gpu()?.find_allocation(address).ok_or(Status::INVALID_VALUE)?;
-    let valid = RANGE_ATTRIBUTES.contains(&attribute) && found.kind == AllocationKind::Managed;
-    if !valid || data.is_null() || size == 0 || !size.is_multiple_of(4) {
-        return Err(Status::INVALID_VALUE.into());
-    }
-    let value = if attribute == RANGE_ATTRIBUTES[0] { 0 } else { NO_DEVICE };
-    let bytes: Vec<u8> = value.to_le_bytes().repeat(size / 4);
-    // SAFETY: the caller of the API passes memory of this size.
-    unsafe { data.write(&bytes) };
-    Ok(())
-}
-
-/// `hipMemRangeGetAttribute`.
-pub unsafe extern "C" fn hipMemRangeGetAttribute(
-    data: Memory,
-    size: usize,
-    attribute: c_int,
-    address: u64,
-    _len: usize,
-) -> c_int {
-    call("hipMemRangeGetAttribute", || put_range_attribute(data, size, attribute, address))
-}
-
-/// `hipMemRangeGetAttributes`.
-pub unsafe extern "C" fn hipMemRangeGetAttributes(
-    data: In<Memory>,
-    sizes: In<usize>,
-    attributes: In<c_int>,
-    count: usize,
-    address: u64,
-    _len: usize,
-) -> c_int {
-    call("hipMemRangeGetAttributes", || {
-        if count == 0 {
-            return Err(Status::INVALID_VALUE.into());
-        }
-        // SAFETY: the caller of the API passes arrays of this length.
-        let (data, sizes, attributes) =
-            unsafe { (data.list(count)?, sizes.list(count)?, attributes.list(count)?) };
-        let rows = data.into_iter().zip(sizes).zip(attributes);
-        rows.into_iter()
-            .try_for_each(|((data, size), attribute)| put_range_attribute(data, size, attribute, address))
     })
 }

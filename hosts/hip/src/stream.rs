@@ -6,9 +6,9 @@
 use crate::event::Event;
 use crate::ffi::{In, Memory, Out};
 use crate::gpu::{Gpu, gpu, gpus, lock};
-use crate::graph::Capture;
+use crate::graph::{Capture, existing};
 use crate::op::{Callback, Op, Work};
-use crate::status::{Outcome, Status, call};
+use crate::status::{Failure, Outcome, Status, call};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
@@ -80,7 +80,13 @@ impl Stream {
         self.destroyed.store(true, Ordering::SeqCst);
     }
 
-    fn blocks(&self) -> bool {
+    /// Returns whether the calling thread has begun a capture of the stream.
+    pub fn is_captured_by_thread(&self) -> bool {
+        lock(&self.capture).as_ref().is_some_and(|capture| capture.is_of_thread())
+    }
+
+    /// Returns whether the stream synchronises with the legacy default stream.
+    pub fn blocks(&self) -> bool {
         self.flags & NON_BLOCKING == 0
     }
 }
@@ -229,7 +235,15 @@ impl Gpu {
     }
 
     /// Waits for all work and returns its failure, if any.
+    ///
+    /// # Errors
+    /// The thread captures a stream; the caller is a callback; the work has failed.
     pub fn wait(&'static self) -> Outcome {
+        let mut captured = false;
+        self.streams.for_each(|stream| captured |= stream.is_captured_by_thread());
+        if captured {
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
+        }
         self.streams.wait()?;
         self.check()
     }
@@ -263,7 +277,8 @@ pub unsafe extern "C" fn hipStreamCreateWithPriority(
 /// `hipStreamDestroy`. Pending work of the stream continues.
 pub unsafe extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
     call("hipStreamDestroy", || {
-        let found = gpu()?.streams.created(stream)?;
+        let found =
+            gpu()?.streams.created(stream).map_err(|_| Failure::from(Status::CONTEXT_IS_DESTROYED))?;
         found.destroy();
         found.gpu()?.streams.remove_idle();
         Ok(())
@@ -292,6 +307,9 @@ pub unsafe extern "C" fn hipStreamQuery(stream: Handle) -> c_int {
     call("hipStreamQuery", || {
         let stream = gpu()?.streams.find(stream)?;
         let gpu = stream.gpu()?;
+        if lock(&stream.capture).is_some() {
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
+        }
         if stream.queue.pending().is_some() || !gpu.streams.dependencies(&stream).is_empty() {
             return Err(Status::NOT_READY.into());
         }
@@ -338,11 +356,11 @@ pub unsafe extern "C" fn hipStreamAddCallback(
     stream: Handle,
     function: Option<unsafe extern "C" fn(usize, c_int, Memory)>,
     argument: Memory,
-    _flags: c_uint,
+    flags: c_uint,
 ) -> c_int {
     call("hipStreamAddCallback", || {
         let gpu = gpu()?;
-        let function = function.ok_or(Status::INVALID_VALUE)?;
+        let function = function.filter(|_| flags == 0).ok_or(Status::INVALID_VALUE)?;
         let found = gpu.streams.find(stream)?;
         // SAFETY: the caller of the API passes a function that can be called until the stream has called it.
         let work = unsafe { Work::new(Op::Callback(Callback { function, stream, argument })) };
@@ -361,7 +379,7 @@ pub unsafe extern "C" fn hipLaunchHostFunc(
         if function.is_none() {
             return Err(Status::INVALID_VALUE.into());
         }
-        let stream = gpu.streams.find(stream)?;
+        let stream = existing(stream)?;
         // SAFETY: the caller of the API passes a function that can be called until the stream has called it.
         let work = unsafe { Work::new(Op::Host(crate::ffi::HostFunction { function, argument })) };
         gpu.enqueue(&stream, work)

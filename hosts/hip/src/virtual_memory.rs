@@ -52,6 +52,11 @@ impl Location {
         gpu_at(self.id).map_err(|_| Status::INVALID_VALUE.into())
     }
 
+    /// Returns the ordinal of the device, or `hipCpuDeviceId`: all other locations are memory of the host.
+    pub fn device_or_host(self) -> c_int {
+        if self.kind == ON_DEVICE { self.id } else { -1 }
+    }
+
     /// Returns the device, for functions to which an unknown one is an error of its own.
     pub fn peer(self) -> Outcome<&'static Gpu> {
         if self.kind == ON_DEVICE { gpu_at(self.id) } else { self.gpu() }

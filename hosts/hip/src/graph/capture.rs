@@ -6,13 +6,18 @@ use crate::gpu::{gpu, gpus, lock};
 use crate::op::Work;
 use crate::status::{Outcome, Status, call};
 use crate::stream::{Handle, Stream, new_handle};
-use std::collections::HashMap;
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
 
 /// `hipStreamCaptureStatusActive`.
 const ACTIVE: c_int = 1;
+/// `hipStreamCaptureModeGlobal` and `hipStreamCaptureModeRelaxed`.
+const GLOBAL: c_int = 0;
+const RELAXED: c_int = 2;
 
 /// A capture: records the work of streams into a graph.
 pub struct Capture {
@@ -22,6 +27,9 @@ pub struct Capture {
     handle: Handle,
     /// The stream that the capture began on and must end on.
     origin: Handle,
+    /// The thread that must end the capture, unless its mode is relaxed.
+    thread: ThreadId,
+    mode: c_int,
     ended: AtomicBool,
     /// The nodes that the next one of each stream depends on.
     next: Mutex<HashMap<Handle, Vec<Handle>>>,
@@ -39,6 +47,28 @@ impl Capture {
         lock(&self.graph).nodes.push(node);
         // The table of all graphs is never locked while one of them is.
         lock(&GRAPHS).get_or_insert_default().nodes.insert(handle, self.of);
+    }
+
+    /// Returns whether the calling thread has begun the capture. Calls that would wait for all work are errors to it. To other
+    /// threads they are not, even if the mode is global.
+    pub fn is_of_thread(&self) -> bool {
+        self.thread == std::thread::current().id()
+    }
+
+    /// Returns whether the stream that the capture began on comes after the work of all streams.
+    fn is_joined(&self) -> bool {
+        let next = lock(&self.next);
+        let graph = lock(&self.graph);
+        let after: HashMap<Handle, &[Handle]> =
+            graph.nodes.iter().map(|node| (node.handle, &*node.after)).collect();
+        let mut before: HashSet<Handle> = HashSet::new();
+        let mut rest = next.get(&self.origin).cloned().unwrap_or_default();
+        while let Some(node) = rest.pop() {
+            if before.insert(node) {
+                rest.extend(after.get(&node).copied().unwrap_or_default());
+            }
+        }
+        next.values().flatten().all(|node| before.contains(node))
     }
 
     /// Returns the nodes that the next one of a stream depends on.
@@ -72,9 +102,17 @@ impl Capture {
     }
 }
 
+/// Returns a stream. Functions of captures have a status of their own for a stream that does not exist.
+pub(crate) fn existing(stream: Handle) -> Outcome<Arc<Stream>> {
+    gpu()?.streams.find(stream).map_err(|_| Status::CONTEXT_IS_DESTROYED.into())
+}
+
 /// Begins to record the work of a stream into a graph; `None` for a new one. What is recorded first depends on `after`.
-fn begin(stream: Handle, into: Option<Handle>, after: Vec<Handle>) -> Outcome {
-    let stream = gpu()?.streams.find(stream)?;
+fn begin(stream: Handle, into: Option<Handle>, after: Vec<Handle>, mode: c_int) -> Outcome {
+    if !(GLOBAL..=RELAXED).contains(&mode) {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    let stream = existing(stream)?;
     if stream.handle == 0 {
         return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
     }
@@ -88,14 +126,15 @@ fn begin(stream: Handle, into: Option<Handle>, after: Vec<Handle>) -> Outcome {
         return Err(Status::ILLEGAL_STATE.into());
     }
     let (handle, origin, ended) = (new_handle(), stream.handle, AtomicBool::new(false));
+    let thread = std::thread::current().id();
     let next = Mutex::new(HashMap::from([(origin, after)]));
-    *capture = Some(Arc::new(Capture { graph, of, handle, origin, ended, next }));
+    *capture = Some(Arc::new(Capture { graph, of, handle, origin, thread, mode, ended, next }));
     Ok(())
 }
 
 /// `hipStreamBeginCapture`.
-pub unsafe extern "C" fn hipStreamBeginCapture(stream: Handle, _mode: c_int) -> c_int {
-    call("hipStreamBeginCapture", || begin(stream, None, Vec::new()))
+pub unsafe extern "C" fn hipStreamBeginCapture(stream: Handle, mode: c_int) -> c_int {
+    call("hipStreamBeginCapture", || begin(stream, None, Vec::new(), mode))
 }
 
 /// `hipStreamBeginCaptureToGraph`. Data of edges, which nothing here has, is ignored.
@@ -105,21 +144,24 @@ pub unsafe extern "C" fn hipStreamBeginCaptureToGraph(
     after: In<Handle>,
     _edges: Memory,
     count: usize,
-    _mode: c_int,
+    mode: c_int,
 ) -> c_int {
     call("hipStreamBeginCaptureToGraph", || {
         // SAFETY: the caller of the API passes an array of this length.
-        begin(stream, Some(graph), unsafe { after.array(count) }.read()?)
+        begin(stream, Some(graph), unsafe { after.array(count) }.read()?, mode)
     })
 }
 
 /// `hipStreamEndCapture`.
 pub unsafe extern "C" fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_int {
     call("hipStreamEndCapture", || {
-        let stream = gpu()?.streams.find(stream)?;
+        let stream = existing(stream)?;
         let capture = lock(&stream.capture).clone().ok_or(Status::ILLEGAL_STATE)?;
         if capture.origin != stream.handle {
             return Err(Status::STREAM_CAPTURE_UNMATCHED.into());
+        }
+        if capture.mode != RELAXED && !capture.is_of_thread() {
+            return Err(Status::STREAM_CAPTURE_WRONG_THREAD.into());
         }
         capture.ended.store(true, Ordering::SeqCst);
         // Streams that joined the capture leave it too.
@@ -127,6 +169,10 @@ pub unsafe extern "C" fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>)
             gpu.streams.for_each(|other| {
                 lock(&other.capture).take_if(|c| Arc::ptr_eq(c, &capture));
             });
+        }
+        if !capture.is_joined() {
+            graph.put_optional(0);
+            return Err(Status::STREAM_CAPTURE_UNJOINED.into());
         }
         graph.put(capture.of)
     })
@@ -138,10 +184,20 @@ pub unsafe extern "C" fn hipStreamIsCapturing(stream: Handle, status: Out<c_int>
     unsafe { hipStreamGetCaptureInfo(stream, status, Out::none()) }
 }
 
+/// Checks that the thread captures no blocking stream: the legacy stream, which synchronises with them, has no status then.
+fn check_implicit(stream: &Stream) -> Outcome {
+    let mut captured = false;
+    if stream.handle == 0 {
+        stream.gpu()?.streams.for_each(|other| captured |= other.is_captured_by_thread() && other.blocks());
+    }
+    if captured { Err(Status::STREAM_CAPTURE_IMPLICIT.into()) } else { Ok(()) }
+}
+
 /// `hipStreamGetCaptureInfo`.
 pub unsafe extern "C" fn hipStreamGetCaptureInfo(stream: Handle, status: Out<c_int>, id: Out<u64>) -> c_int {
     call("hipStreamGetCaptureInfo", || {
         let stream = gpu()?.streams.find(stream)?;
+        check_implicit(&stream)?;
         let capture = lock(&stream.capture);
         id.put_optional(capture.as_ref().map_or(0, |c| c.handle as u64));
         status.put(if capture.is_some() { ACTIVE } else { 0 })
@@ -159,6 +215,7 @@ pub unsafe extern "C" fn hipStreamGetCaptureInfo_v2(
 ) -> c_int {
     call("hipStreamGetCaptureInfo_v2", || {
         let stream = gpu()?.streams.find(stream)?;
+        check_implicit(&stream)?;
         let capture = lock(&stream.capture).clone();
         status.put(if capture.is_some() { ACTIVE } else { 0 })?;
         id.put_optional(capture.as_ref().map_or(0, |c| c.handle as u64));
@@ -196,7 +253,18 @@ pub unsafe extern "C" fn hipStreamUpdateCaptureDependencies(
     })
 }
 
-/// `hipThreadExchangeStreamCaptureMode`. Captures are independent of threads, so the mode is ignored.
-pub unsafe extern "C" fn hipThreadExchangeStreamCaptureMode(_mode: Out<c_int>) -> c_int {
-    0
+thread_local! {
+    /// The mode of the thread: which calls it may make while others capture. All calls are possible, so that it has no effect.
+    static MODE: Cell<c_int> = const { Cell::new(GLOBAL) };
+}
+
+/// `hipThreadExchangeStreamCaptureMode`.
+pub unsafe extern "C" fn hipThreadExchangeStreamCaptureMode(mode: Out<c_int>) -> c_int {
+    call("hipThreadExchangeStreamCaptureMode", || {
+        let new = mode.get()?;
+        if !(GLOBAL..=RELAXED).contains(&new) {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        mode.put(MODE.replace(new))
+    })
 }

@@ -1,9 +1,9 @@
 //! Changes of nodes, of graphs and of instantiated graphs; edges; graphs as text.
 
-use super::node::{FillNode, copy_work};
-use super::{Graph, Node, Step, release_all, with};
+use super::node::{FillNode, copy_work, host_work};
+use super::{Graph, Node, Step, difference, release_all, with};
 use crate::ffi::{HostFunction, In, Memory, Out, Text};
-use crate::gpu::lock;
+use crate::gpu::{gpu, lock};
 use crate::op::{MemoryOp, Op, Work};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
@@ -33,6 +33,18 @@ pub unsafe extern "C" fn hipGraphExecMemsetNodeSetParams(
     })
 }
 
+/// Returns the copy that a node performs from now on, which is neither empty nor to its source.
+///
+/// # Safety
+/// As for [`copy_work`].
+unsafe fn changed_copy(to: Memory, from: Memory, len: usize, kind: c_int) -> Outcome<Work> {
+    if len == 0 || to == from {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    // SAFETY: the caller guarantees it.
+    unsafe { copy_work(to, from, len, kind) }
+}
+
 /// `hipGraphMemcpyNodeSetParams1D`.
 pub unsafe extern "C" fn hipGraphMemcpyNodeSetParams1D(
     node: Handle,
@@ -43,7 +55,7 @@ pub unsafe extern "C" fn hipGraphMemcpyNodeSetParams1D(
 ) -> c_int {
     call("hipGraphMemcpyNodeSetParams1D", || {
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
-        let work = unsafe { copy_work(to, from, len, kind)? };
+        let work = unsafe { changed_copy(to, from, len, kind)? };
         with(|graphs| graphs.edit(node, |node| node.set(work, None)))
     })
 }
@@ -59,7 +71,7 @@ pub unsafe extern "C" fn hipGraphExecMemcpyNodeSetParams1D(
 ) -> c_int {
     call("hipGraphExecMemcpyNodeSetParams1D", || {
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
-        let work = unsafe { copy_work(to, from, len, kind)? };
+        let work = unsafe { changed_copy(to, from, len, kind)? };
         with(|graphs| graphs.edit_executable(executable, node, |node| node.set(work, None)))
     })
 }
@@ -68,7 +80,7 @@ pub unsafe extern "C" fn hipGraphExecMemcpyNodeSetParams1D(
 pub unsafe extern "C" fn hipGraphHostNodeSetParams(node: Handle, parameters: In<HostFunction>) -> c_int {
     call("hipGraphHostNodeSetParams", || {
         // SAFETY: the caller of the API passes a function that can be called while the graph runs.
-        let work = unsafe { Work::new(Op::Host(parameters.get()?)) };
+        let work = unsafe { host_work(parameters.get()?)? };
         with(|graphs| graphs.edit(node, |node| node.set(work, None)))
     })
 }
@@ -81,7 +93,7 @@ pub unsafe extern "C" fn hipGraphExecHostNodeSetParams(
 ) -> c_int {
     call("hipGraphExecHostNodeSetParams", || {
         // SAFETY: the caller of the API passes a function that can be called while the graph runs.
-        let work = unsafe { Work::new(Op::Host(parameters.get()?)) };
+        let work = unsafe { host_work(parameters.get()?)? };
         with(|graphs| graphs.edit_executable(executable, node, |node| node.set(work, None)))
     })
 }
@@ -93,9 +105,17 @@ pub unsafe extern "C" fn hipGraphExecChildGraphNodeSetParams(
     child: Handle,
 ) -> c_int {
     call("hipGraphExecChildGraphNodeSetParams", || {
+        let gpu = gpu()?;
         with(|graphs| {
             let nodes = graphs.sorted(child)?;
-            graphs.edit_executable(executable, node, |node| node.step = Step::Graph(child, nodes))
+            graphs.edit_executable(executable, node, |node| {
+                let Step::Graph(_, old) = &node.step else { return Err(Status::INVALID_VALUE.into()) };
+                if difference(gpu, old, &nodes).is_some() {
+                    return Err(Status::INVALID_VALUE.because("a graph with other nodes or dependencies"));
+                }
+                node.step = Step::Graph(child, nodes);
+                Ok(())
+            })?
         })
     })
 }
@@ -131,25 +151,34 @@ pub unsafe extern "C" fn hipGraphRemoveDependencies(
             with(|graphs| {
                 graphs.graph(graph)?;
                 graphs.check_nodes(graph, &[from, to])?;
-                graphs.edit(to, |node| node.after.retain(|after| *after != from))
+                graphs.edit(to, |node| {
+                    if !node.after.contains(&from) {
+                        return Err(Status::INVALID_VALUE.because("there is no such dependency"));
+                    }
+                    node.after.retain(|after| *after != from);
+                    Ok(())
+                })?
             })?;
         }
         Ok(())
     })
 }
 
-/// Returns handles in arrays with room for as many as `count` says, and their number. Without the first array, only the
-/// number. The rest of the arrays becomes 0.
+/// Stores handles in arrays with room for as many as `count` says, and how many it has stored. Without the first array, only
+/// stores how many there are. The rest of the arrays becomes 0.
 ///
 /// # Safety
 /// The arrays that are not null have this room.
-unsafe fn put<const N: usize>(
+pub(super) unsafe fn put<const N: usize>(
     found: &[[Handle; N]],
     arrays: [&Out<Handle>; N],
     count: &Out<usize>,
 ) -> Outcome {
+    let mut stored = found.len();
     if !arrays[0].is_null() {
-        for at in 0..count.get()? {
+        let room = count.get()?;
+        stored = stored.min(room);
+        for at in 0..room {
             let values = found.get(at).copied().unwrap_or([0; N]);
             for (array, value) in arrays.iter().zip(values) {
                 // SAFETY: the caller guarantees the room.
@@ -157,7 +186,7 @@ unsafe fn put<const N: usize>(
             }
         }
     }
-    count.put(found.len())
+    count.put(stored)
 }
 
 /// `hipGraphGetEdges`.

@@ -44,7 +44,11 @@ pub unsafe extern "C" fn hipDrvGraphAddMemcpyNode(
     call("hipDrvGraphAddMemcpyNode", || {
         check_context(context)?;
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
-        let (work, given) = unsafe { copy_of(parameters)? };
+        let (work, given) = unsafe { copy_of(parameters) }.map_err(|failure| match failure.status {
+            // This function alone has no status of its own for it.
+            Status::INVALID_PITCH_VALUE => Status::INVALID_VALUE.into(),
+            _ => failure,
+        })?;
         add_step(&node, graph, after, Step::Work(work), Some(given))
     })
 }

@@ -1,7 +1,7 @@
 //! Nodes of any type, whose parameters the program passes in one structure.
 
 use super::memory::{AllocationNode, allocation, end_of_allocation};
-use super::node::{FillNode, KernelNode, add_step};
+use super::node::{FillNode, KernelNode, add_step, host_work};
 use super::parameters::{EventNode, Given};
 use super::{Node, Step, with};
 use crate::copy::Parameters3d;
@@ -67,7 +67,7 @@ impl NodeParameters {
                     Ok((Step::Work(Work::new(Op::Copy(given.checked()?))), Some(Given::Copy(given))))
                 }
                 MEMSET => Ok((Step::Work(self.of.fill.work()?), None)),
-                HOST => Ok((Step::Work(Work::new(Op::Host(self.of.host))), None)),
+                HOST => Ok((Step::Work(host_work(self.of.host)?), None)),
                 GRAPH => {
                     let copy = with(|graphs| graphs.insert_copy(self.of.graph))?;
                     Ok((Step::Graph(copy, Vec::new()), None))

@@ -45,6 +45,8 @@ enum Step {
 
 /// `hipGraphInstantiateFlagAutoFreeOnLaunch`: a launch first frees what earlier ones have left allocated.
 const AUTO_FREE: u64 = 1;
+/// None, or one of `hipGraphInstantiateFlags`. Uploads, launches by the device and priorities need nothing here.
+const INSTANTIATION_FLAGS: [u64; 5] = [0, AUTO_FREE, 2, 4, 8];
 
 /// A node of a graph.
 #[derive(Clone)]
@@ -225,8 +227,13 @@ impl Graphs {
 }
 
 /// `hipGraphCreate`.
-pub unsafe extern "C" fn hipGraphCreate(graph: Out<Handle>, _flags: c_uint) -> c_int {
-    call("hipGraphCreate", || graph.put(with(|graphs| Ok(graphs.insert(Graph::default())))?))
+pub unsafe extern "C" fn hipGraphCreate(graph: Out<Handle>, flags: c_uint) -> c_int {
+    call("hipGraphCreate", || {
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        graph.put(with(|graphs| Ok(graphs.insert(Graph::default())))?)
+    })
 }
 
 /// `hipGraphDestroy`.
@@ -241,6 +248,9 @@ pub unsafe extern "C" fn hipGraphClone(clone: Out<Handle>, graph: Handle) -> c_i
 
 /// Instantiates a graph.
 fn instantiate(executable: &Out<Handle>, graph: Handle, flags: u64) -> Outcome {
+    if !INSTANTIATION_FLAGS.contains(&flags) {
+        return Err(Status::INVALID_VALUE.because(format!("flags 0x{flags:x} of an instantiation")));
+    }
     let objects = lock(&*with(|graphs| graphs.graph(graph))?).objects.clone();
     retain_all(&objects)?;
     executable.put(with(|graphs| {
@@ -375,7 +385,46 @@ pub unsafe extern "C" fn hipGraphExecDestroy(executable: Handle) -> c_int {
     })
 }
 
-/// `hipGraphExecUpdate`. Accepts any graph with the same number of nodes.
+/// `hipGraphExecUpdateResult`.
+const TOPOLOGY_CHANGED: c_int = 2;
+const NODE_TYPE_CHANGED: c_int = 3;
+const PARAMETERS_CHANGED: c_int = 5;
+
+/// Returns what forbids to update nodes by others, and the node of the others; both are in the order of execution.
+fn difference(gpu: &Gpu, old: &[Node], new: &[Node]) -> Option<(c_int, Handle)> {
+    if old.len() != new.len() {
+        return Some((TOPOLOGY_CHANGED, 0));
+    }
+    let places = |nodes: &[Node]| -> Vec<Vec<usize>> {
+        let place = |handle: &Handle| nodes.iter().position(|node| node.handle == *handle);
+        let of = |node: &Node| {
+            let mut after: Vec<usize> = node.after.iter().filter_map(place).collect();
+            after.sort_unstable();
+            after
+        };
+        nodes.iter().map(of).collect()
+    };
+    let sides = |node: &Node| match node.op() {
+        Ok(Op::Copy(copy)) => Some([copy.to, copy.from].map(|side| gpu.is_device_memory(side.at))),
+        _ => None,
+    };
+    for (old, new) in old.iter().zip(new) {
+        if old.kind() != new.kind() {
+            return Some((NODE_TYPE_CHANGED, new.handle));
+        }
+        if sides(old) != sides(new) {
+            return Some((PARAMETERS_CHANGED, new.handle));
+        }
+        if let (Step::Graph(_, old), Step::Graph(_, new)) = (&old.step, &new.step)
+            && let Some(found) = difference(gpu, old, new)
+        {
+            return Some(found);
+        }
+    }
+    (places(old) != places(new)).then_some((TOPOLOGY_CHANGED, 0))
+}
+
+/// `hipGraphExecUpdate`. The graph has the same nodes with the same dependencies, and copies in the same directions.
 pub unsafe extern "C" fn hipGraphExecUpdate(
     executable: Handle,
     graph: Handle,
@@ -384,15 +433,16 @@ pub unsafe extern "C" fn hipGraphExecUpdate(
 ) -> c_int {
     wrong_node.put_optional(0);
     call("hipGraphExecUpdate", || {
+        let gpu = gpu()?;
         with(|graphs| {
             let order = graphs.sorted(graph)?;
             let found = graphs.executables.get_mut(&executable).ok_or(Status::INVALID_VALUE)?;
-            let same = found.order.len() == order.len();
-            // hipGraphExecUpdateErrorTopologyChanged
-            result.put_optional(if same { 0 } else { 2 });
-            if !same {
+            if let Some((reason, node)) = difference(gpu, &found.order, &order) {
+                result.put_optional(reason);
+                wrong_node.put_optional(node);
                 return Err(Status::GRAPH_EXEC_UPDATE_FAILURE.into());
             }
+            result.put_optional(0);
             found.order = order;
             Ok(())
         })

@@ -1,5 +1,6 @@
 //! Graph nodes.
 
+use super::change::put;
 use super::{Given, Node, Step, with};
 use crate::ffi::{Array, HostFunction, In, Memory, Out};
 use crate::gpu::{gpu, lock};
@@ -177,6 +178,9 @@ impl FillNode {
     /// # Safety
     /// The memory is valid whenever the fill runs.
     pub(super) unsafe fn work(self) -> Outcome<Work> {
+        if self.height == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
         let fill = Fill {
             to: Pitched::rows(self.to, self.pitch),
             value: self.value,
@@ -207,6 +211,18 @@ pub unsafe extern "C" fn hipGraphAddMemsetNode(
     })
 }
 
+/// Returns the call of a host function.
+///
+/// # Safety
+/// The function can be called whenever the node runs.
+pub(super) unsafe fn host_work(function: HostFunction) -> Outcome<Work> {
+    if function.function.is_none() {
+        return Err(Status::INVALID_VALUE.because("the host function is null"));
+    }
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { Work::new(Op::Host(function)) })
+}
+
 /// `hipGraphAddHostNode`.
 pub unsafe extern "C" fn hipGraphAddHostNode(
     node: Out<Handle>,
@@ -219,7 +235,7 @@ pub unsafe extern "C" fn hipGraphAddHostNode(
     let after = unsafe { after.array(count) };
     call("hipGraphAddHostNode", || {
         // SAFETY: the caller of the API passes a function that can be called while the graph runs.
-        let work = unsafe { Work::new(Op::Host(parameters.get()?)) };
+        let work = unsafe { host_work(parameters.get()?)? };
         add(&node, graph, after, work)
     })
 }
@@ -266,7 +282,13 @@ pub unsafe extern "C" fn hipGraphAddDependencies(
             with(|graphs| {
                 graphs.graph(graph)?;
                 graphs.check_nodes(graph, &[from, to])?;
-                graphs.edit(to, |node| node.after.push(from))
+                graphs.edit(to, |node| {
+                    if from == to || node.after.contains(&from) {
+                        return Err(Status::INVALID_VALUE.because("the dependency exists, or is on itself"));
+                    }
+                    node.after.push(from);
+                    Ok(())
+                })?
             })?;
         }
         Ok(())
@@ -275,20 +297,20 @@ pub unsafe extern "C" fn hipGraphAddDependencies(
 
 /// `hipGraphGetNodes`.
 pub unsafe extern "C" fn hipGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) -> c_int {
-    // SAFETY: the caller of the API passes null, or an array with room for all nodes.
+    // SAFETY: the caller of the API passes null, or an array with the room that it says.
     call("hipGraphGetNodes", || unsafe { list(graph, &nodes, &count, |_| true) })
 }
 
 /// `hipGraphGetRootNodes`.
 pub unsafe extern "C" fn hipGraphGetRootNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) -> c_int {
-    // SAFETY: the caller of the API passes null, or an array with room for all nodes.
+    // SAFETY: the caller of the API passes null, or an array with the room that it says.
     call("hipGraphGetRootNodes", || unsafe { list(graph, &nodes, &count, |node| node.after.is_empty()) })
 }
 
-/// Returns the handles of nodes, and their number.
+/// Stores the handles of nodes, and their number.
 ///
 /// # Safety
-/// Unless it is null, `nodes` has room for all nodes of the graph.
+/// `nodes` is null, or has the room that `count` says.
 unsafe fn list(
     graph: Handle,
     nodes: &Out<Handle>,
@@ -296,13 +318,10 @@ unsafe fn list(
     wanted: impl Fn(&Node) -> bool,
 ) -> Outcome {
     let found = with(|graphs| graphs.graph(graph))?;
-    let handles: Vec<Handle> =
-        lock(&found).nodes.iter().filter(|node| wanted(node)).map(|node| node.handle).collect();
-    for (at, handle) in handles.iter().enumerate() {
-        // SAFETY: the caller guarantees the array.
-        unsafe { nodes.put_at(at, *handle) };
-    }
-    count.put(handles.len())
+    let handles: Vec<[Handle; 1]> =
+        lock(&found).nodes.iter().filter(|node| wanted(node)).map(|node| [node.handle]).collect();
+    // SAFETY: the caller guarantees the room.
+    unsafe { put(&handles, [nodes], count) }
 }
 
 impl Node {

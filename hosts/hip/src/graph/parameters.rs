@@ -179,6 +179,18 @@ struct Symbol {
 }
 
 impl Symbol {
+    /// Returns the copy that a node performs from now on, which is not empty.
+    ///
+    /// # Safety
+    /// As for [`Symbol::work`].
+    unsafe fn changed(self, to_symbol: bool) -> Outcome<Work> {
+        if self.len == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        // SAFETY: the caller guarantees it.
+        unsafe { self.work(to_symbol) }
+    }
+
     /// Returns the copy to or from the variable.
     ///
     /// # Safety
@@ -229,7 +241,7 @@ macro_rules! symbols {
             ) -> c_int {
                 call(stringify!($set), || {
                     // SAFETY: the caller of the API keeps the memory valid while the graph runs.
-                    let work = unsafe { Symbol { $first, $second, len, offset, kind }.work($to_symbol)? };
+                    let work = unsafe { Symbol { $first, $second, len, offset, kind }.changed($to_symbol)? };
                     with(|graphs| graphs.edit(node, |node| node.set(work, None)))
                 })
             }
@@ -247,7 +259,7 @@ macro_rules! symbols {
             ) -> c_int {
                 call(stringify!($set_executable), || {
                     // SAFETY: the caller of the API keeps the memory valid while the graph runs.
-                    let work = unsafe { Symbol { $first, $second, len, offset, kind }.work($to_symbol)? };
+                    let work = unsafe { Symbol { $first, $second, len, offset, kind }.changed($to_symbol)? };
                     with(|graphs| graphs.edit_executable(executable, node, |node| node.set(work, None)))
                 })
             }

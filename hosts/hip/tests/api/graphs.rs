@@ -2,9 +2,10 @@
 
 use super::{Handle, HostNode, INVALID_VALUE, SUCCESS, created};
 use super::{
-    hipEventCreate, hipEventRecord, hipGraphAddEmptyNode, hipGraphAddHostNode, hipGraphClone, hipGraphCreate,
-    hipGraphDestroy, hipGraphInstantiate, hipGraphLaunch, hipLaunchHostFunc, hipMalloc,
-    hipStreamBeginCapture, hipStreamCreate, hipStreamEndCapture, hipStreamSynchronize, hipStreamWaitEvent,
+    hipDeviceSynchronize, hipEventCreate, hipEventRecord, hipGraphAddEmptyNode, hipGraphAddHostNode,
+    hipGraphClone, hipGraphCreate, hipGraphDestroy, hipGraphInstantiate, hipGraphLaunch, hipLaunchHostFunc,
+    hipMalloc, hipStreamBeginCapture, hipStreamCreate, hipStreamEndCapture, hipStreamSynchronize,
+    hipStreamWaitEvent,
 };
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -40,6 +41,13 @@ unsafe extern "C" {
     safe fn hipGraphEventRecordNodeGetEvent(node: Handle, event: &mut Handle) -> c_int;
     safe fn hipGraphEventWaitNodeGetEvent(node: Handle, event: &mut Handle) -> c_int;
     safe fn hipGraphExecDestroy(graph: Handle) -> c_int;
+    safe fn hipGraphExecUpdate(
+        executable: Handle,
+        graph: Handle,
+        wrong: &mut Handle,
+        result: &mut c_int,
+    ) -> c_int;
+    safe fn hipGraphInstantiateWithFlags(executable: &mut Handle, graph: Handle, flags: u64) -> c_int;
     safe fn hipGraphHostNodeGetParams(node: Handle, parameters: &mut HostNode) -> c_int;
     safe fn hipGraphMemcpyNodeGetParams(node: Handle, parameters: &mut Copy3d) -> c_int;
     safe fn hipGraphNodeFindInClone(node: &mut Handle, original: Handle, clone: Handle) -> c_int;
@@ -62,6 +70,7 @@ unsafe extern "C" {
         flags: c_uint,
     ) -> c_int;
     safe fn hipEventQuery(event: Handle) -> c_int;
+    safe fn hipStreamQuery(stream: Handle) -> c_int;
     fn hipUserObjectCreate(
         object: &mut Handle,
         argument: *mut c_void,
@@ -244,4 +253,79 @@ fn graphs_keep_objects() {
     assert_eq!((hipGraphDestroy(outer), hipGraphDestroy(owned), destroyed()), (SUCCESS, INVALID_VALUE, 0));
     assert_eq!((hipGraphExecDestroy(executable), destroyed()), (SUCCESS, 1));
     assert_eq!(hipUserObjectRelease(object, 1), INVALID_VALUE);
+}
+
+/// What a thread must not do with a capture of its own, and what no thread may do.
+#[test]
+fn captures_refuse_waits_and_open_ends() {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    const UNSUPPORTED: c_int = 900;
+    const UNJOINED: c_int = 904;
+    const CAPTURED_EVENT: c_int = 907;
+    const WRONG_THREAD: c_int = 908;
+    let [stream, other] = [0, 1].map(|_| created(|out| hipStreamCreate(out)));
+    let event = created(|out| hipEventCreate(out));
+    let work = |stream| {
+        // SAFETY: the function can be called with the counter.
+        assert_eq!(unsafe { hipLaunchHostFunc(stream, count_up, argument(&COUNT)) }, SUCCESS);
+    };
+    assert_eq!(hipStreamBeginCapture(stream, 3), INVALID_VALUE);
+    assert_eq!(hipStreamBeginCapture(stream, 0), SUCCESS);
+    assert_eq!((hipStreamQuery(stream), hipStreamSynchronize(stream)), (UNSUPPORTED, UNSUPPORTED));
+    assert_eq!(hipDeviceSynchronize(), UNSUPPORTED);
+    work(stream);
+    assert_eq!((hipEventRecord(event, stream), hipEventQuery(event)), (SUCCESS, CAPTURED_EVENT));
+    let number = stream as usize;
+    let elsewhere = std::thread::spawn(move || hipStreamEndCapture(number as Handle, &mut null_mut()));
+    assert_eq!(elsewhere.join().unwrap(), WRONG_THREAD);
+    assert_eq!(hipStreamWaitEvent(other, event, 0), SUCCESS);
+    work(other);
+    assert_eq!(hipStreamEndCapture(stream, &mut null_mut()), UNJOINED);
+    // The capture has ended, of both streams.
+    assert_eq!((hipStreamQuery(stream), hipStreamQuery(other)), (SUCCESS, SUCCESS));
+    assert_eq!((hipDeviceSynchronize(), COUNT.load(Ordering::SeqCst)), (SUCCESS, 0));
+}
+
+#[test]
+fn updates_keep_nodes_and_dependencies() {
+    const UPDATE_FAILURE: c_int = 910;
+    const TOPOLOGY: c_int = 2;
+    const NODE_TYPE: c_int = 3;
+    const PARAMETERS: c_int = 5;
+    let mut host = [0u32; 2];
+    // SAFETY: the memory outlives the launches, and lists of dependencies have the lengths that are passed.
+    unsafe {
+        let memory = created(|out| hipMalloc(out, 64));
+        let [to, from] = host.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
+        // Copies of 4 bytes, of which each comes after the one before it if `chain` says so.
+        let graph = |copies: &[(Handle, Handle, c_int)], chain: bool| {
+            let graph = created(|out| hipGraphCreate(out, 0));
+            let mut last: Vec<Handle> = Vec::new();
+            for &(to, from, kind) in copies {
+                let (after, count) = (last.as_ptr(), last.len());
+                let node = created(|out| {
+                    hipGraphAddMemcpyNode1D(out, graph, after, count, to, from.cast_const(), 4, kind)
+                });
+                if chain {
+                    last = vec![node];
+                }
+            }
+            graph
+        };
+        let (upload, download) = ((memory, from, 1), (to, memory, 2));
+        let executable = created(|out| hipGraphInstantiate(out, graph(&[upload, download], true), 0, 0, 0));
+        let (mut node, mut result) = (null_mut(), -1);
+        let mut update = |graph| (hipGraphExecUpdate(executable, graph, &mut node, &mut result), result);
+        let moved = (memory.wrapping_byte_add(8), from, 1);
+        assert_eq!(update(graph(&[moved, download], true)), (SUCCESS, 0));
+        assert_eq!(update(graph(&[moved], true)), (UPDATE_FAILURE, TOPOLOGY));
+        assert_eq!(update(graph(&[moved, download], false)), (UPDATE_FAILURE, TOPOLOGY));
+        assert_eq!(update(graph(&[download, download], true)), (UPDATE_FAILURE, PARAMETERS));
+        let empty = graph(&[upload], true);
+        created(|out| hipGraphAddEmptyNode(out, empty, null(), 0));
+        assert_eq!(update(empty), (UPDATE_FAILURE, NODE_TYPE));
+        assert!(!node.is_null());
+        assert_eq!(hipGraphCreate(&mut null_mut(), 1), INVALID_VALUE);
+        assert_eq!(hipGraphInstantiateWithFlags(&mut null_mut(), empty, 10), INVALID_VALUE);
+    }
 }

@@ -219,6 +219,7 @@ const INVALID_CONFIGURATION: c_int = 9;
 const INVALID_MEMCPY_DIRECTION: c_int = 21;
 const INVALID_HANDLE: c_int = 400;
 const NOT_FOUND: c_int = 500;
+const CONTEXT_IS_DESTROYED: c_int = 709;
 const COOPERATIVE_LAUNCH_TOO_LARGE: c_int = 720;
 const NOT_SUPPORTED: c_int = 801;
 const STREAM_CAPTURE_MERGE: c_int = 902;
@@ -349,7 +350,7 @@ fn synchronisation_includes_destroyed_streams() {
     let stream = created(|out| hipStreamCreate(out));
     submit_slow(stream, &COUNT);
     assert_eq!(hipStreamDestroy(stream), SUCCESS);
-    assert_eq!(hipStreamDestroy(stream), INVALID_HANDLE);
+    assert_eq!(hipStreamDestroy(stream), CONTEXT_IS_DESTROYED);
     assert_eq!(hipStreamSynchronize(stream), INVALID_HANDLE);
     assert_eq!(hipDeviceSynchronize(), SUCCESS);
     assert_eq!(COUNT.load(Ordering::SeqCst), 1);
@@ -417,7 +418,8 @@ fn invalid_streams_cannot_join_captures() {
     assert_eq!(hipStreamWaitEvent(second, event, 0), STREAM_CAPTURE_MERGE);
     assert_eq!(hipStreamWaitEvent(third, event, 0), SUCCESS);
     assert_eq!(hipStreamWaitEvent(third, event, 0), SUCCESS);
-    assert!(captured(third) && !captured(null_mut()));
+    assert!(captured(third));
+    assert_eq!(hipStreamIsCapturing(null_mut(), &mut 0), STREAM_CAPTURE_IMPLICIT);
     let mut graph = null_mut();
     assert_eq!(hipStreamEndCapture(first, &mut graph), SUCCESS);
     assert!(!captured(first) && !captured(third) && captured(second));
@@ -436,7 +438,7 @@ fn clones_of_graphs_have_separate_nodes() {
     // SAFETY: as above.
     let second = created(|out| unsafe { hipGraphAddEmptyNode(out, graph, &first, 1) });
     let clone = created(|out| hipGraphClone(out, graph));
-    let (mut nodes, mut roots, mut count) = ([null_mut(); 2], [null_mut(); 2], 0);
+    let (mut nodes, mut roots, mut count) = ([null_mut(); 2], [null_mut(); 2], 2);
     // SAFETY: the arrays have room for all nodes.
     unsafe {
         assert_eq!(hipGraphGetNodes(clone, nodes.as_mut_ptr(), &mut count), SUCCESS);
@@ -457,7 +459,10 @@ fn clones_of_graphs_have_separate_nodes() {
     created(|out| hipGraphInstantiate(out, graph, 0, 0, 0));
     assert_eq!(hipGraphInstantiate(&mut other, clone, 0, 0, 0), INVALID_VALUE);
     assert_eq!(hipGraphDestroy(graph), SUCCESS);
-    assert_eq!(hipGraphAddDependencies(clone, &nodes[0], &nodes[1], 1), SUCCESS);
+    // SAFETY: without an array, only the number is stored.
+    assert_eq!(unsafe { hipGraphGetNodes(clone, null_mut(), &mut count) }, SUCCESS);
+    assert_eq!(count, 2);
+    assert_eq!(hipGraphAddDependencies(clone, &nodes[0], &nodes[1], 1), INVALID_VALUE);
 }
 
 #[test]

@@ -45,6 +45,16 @@ unsafe extern "C" {
         stream: Handle,
     ) -> c_int;
     fn hipStreamBatchMemOp(stream: Handle, count: c_uint, list: *const [u64; 6], flags: c_uint) -> c_int;
+    safe fn hipMallocManaged(memory: &mut Handle, len: usize, flags: c_uint) -> c_int;
+    safe fn hipMemAdvise(memory: Handle, len: usize, advice: c_int, device: c_int) -> c_int;
+    safe fn hipMemPrefetchAsync(memory: Handle, len: usize, device: c_int, stream: Handle) -> c_int;
+    fn hipMemRangeGetAttribute(
+        data: *mut c_void,
+        size: usize,
+        attribute: c_int,
+        memory: Handle,
+        len: usize,
+    ) -> c_int;
     safe fn hipStreamQuery(stream: Handle) -> c_int;
     fn hipStreamWaitValue32(stream: Handle, at: Handle, value: u32, flags: c_uint, mask: u32) -> c_int;
     fn hipStreamWriteValue32(stream: Handle, at: Handle, value: u32, flags: c_uint) -> c_int;
@@ -226,5 +236,52 @@ fn operations_come_in_batches() {
         let found = memory.cast::<[u32; 16]>().read();
         assert_eq!((&found[4..7], found[15]), (&[1, 2, 2][..], 3));
         assert_eq!((hipStreamDestroy(stream), hipFree(memory)), (SUCCESS, SUCCESS));
+    }
+}
+
+/// Advice is an attribute of the pages that contain a range.
+#[test]
+fn managed_memory_has_advice() {
+    const HOST: c_int = -1;
+    const NO_DEVICE: c_int = -2;
+    // SAFETY: all results have the size that is passed.
+    unsafe {
+        let memory = created(|out| hipMallocManaged(out, 3 * 4096, 1));
+        let at = |offset: usize| memory.wrapping_byte_add(offset);
+        let get = |attribute, from, len| {
+            let mut value = 99;
+            let data = (&raw mut value).cast();
+            assert_eq!(hipMemRangeGetAttribute(data, 4, attribute, at(from), len), SUCCESS);
+            value
+        };
+        let all = 3 * 4096;
+        assert_eq!([1, 2, 3, 4, 100].map(|of| get(of, 0, all)), [0, NO_DEVICE, NO_DEVICE, NO_DEVICE, 0]);
+        assert_eq!(hipMemAdvise(at(100), 4096, 1, 0), SUCCESS);
+        assert_eq!((get(1, 0, 8192), get(1, 0, all), get(1, 8192, 1)), (1, 0, 0));
+        assert_eq!(hipMemAdvise(at(4096), 8192, 3, HOST), SUCCESS);
+        assert_eq!((get(2, 4096, 8192), get(2, 0, all), get(1, 0, 8192)), (HOST, NO_DEVICE, 1));
+        assert_eq!((hipMemAdvise(memory, all, 5, 0), hipMemAdvise(memory, 1, 5, HOST)), (SUCCESS, SUCCESS));
+        let mut by = [0; 3];
+        let read = hipMemRangeGetAttribute(by.as_mut_ptr().cast(), 12, 3, memory, 4096);
+        assert_eq!((read, by), (SUCCESS, [HOST, 0, NO_DEVICE]));
+        assert_eq!(get(3, 0, all), 0);
+        assert_eq!(
+            (hipMemAdvise(memory, 4096, 6, 0), get(3, 4096, 1), get(3, 0, all)),
+            (SUCCESS, 0, NO_DEVICE)
+        );
+        assert_eq!((hipMemAdvise(memory, 4096, 100, 0), get(100, 0, 1), get(100, 0, all)), (SUCCESS, 1, 2));
+        assert_eq!(hipMemPrefetchAsync(at(4096), 4096, HOST, null_mut()), SUCCESS);
+        assert_eq!((get(4, 4096, 4096), get(4, 0, all)), (HOST, NO_DEVICE));
+        assert_eq!(hipMemPrefetchAsync(memory, all + 1, 0, null_mut()), INVALID_VALUE);
+        assert_eq!(hipMemPrefetchAsync(memory, all, 9, null_mut()), 101);
+        for (len, advice) in [(0, 1), (1, 7)] {
+            assert_eq!(hipMemAdvise(memory, len, advice, 0), INVALID_VALUE);
+        }
+        let own = created(|out| hipMalloc(out, 4096));
+        assert_eq!(hipMemAdvise(own, 4096, 1, 0), INVALID_VALUE);
+        let mut value = 0;
+        let read = hipMemRangeGetAttribute((&raw mut value).cast(), 4, 1, own, 4096);
+        assert_eq!((read, hipFree(own), hipFree(memory)), (INVALID_VALUE, SUCCESS, SUCCESS));
+        assert_eq!(hipMallocManaged(&mut null_mut(), 16, 3), INVALID_VALUE);
     }
 }
