@@ -153,7 +153,8 @@ pub unsafe extern "C" fn hipEventCreateWithFlags(event: Out<Handle>, flags: c_ui
 pub unsafe extern "C" fn hipEventDestroy(event: Handle) -> c_int {
     call("hipEventDestroy", || {
         let removed = gpus()?.iter().find_map(|gpu| lock(&gpu.streams.events).remove(&event));
-        removed.map(drop).ok_or(Status::INVALID_HANDLE.into())
+        let unknown = if event == 0 { Status::INVALID_HANDLE } else { Status::CONTEXT_IS_DESTROYED };
+        removed.map(drop).ok_or(unknown.into())
     })
 }
 

@@ -47,6 +47,17 @@ def test_fused_softmax(driver):
     np.testing.assert_allclose(out, powers / powers.sum(axis=1, keepdims=True), rtol=1e-5)
 
 
+def test_persistent_grids(driver):
+    """Programs compute the size of a grid that fills the GPU from its properties and a kernel's registers."""
+    x, out = random(6, 300), np.zeros((6, 300), np.float32)
+    kernel = softmax_kernel.warmup(out, x, 300, 300, BLOCK=512, num_warps=8, grid=(1,))
+    kernel._init_handles()
+    properties = driver.utils.get_device_properties(driver.get_current_device())
+    waves = properties["max_threads_per_sm"] // properties["warpSize"]
+    by_registers = properties["max_num_regs"] // properties["warpSize"] // kernel.n_regs
+    assert properties["multiprocessor_count"] * min(waves, by_registers) // 8 > 0
+
+
 @triton.jit
 def norm_kernel(x, y, weight, bias, columns, epsilon, BLOCK: tl.constexpr):
     row = tl.program_id(0)

@@ -33,6 +33,8 @@ pub struct Capture {
     ended: AtomicBool,
     /// The nodes that the next one of each stream depends on.
     next: Mutex<HashMap<Handle, Vec<Handle>>>,
+    /// Nodes that the program has taken away from the dependencies of a stream. Nothing needs to come after them.
+    dropped: Mutex<Vec<Handle>>,
 }
 
 impl Capture {
@@ -63,6 +65,7 @@ impl Capture {
             graph.nodes.iter().map(|node| (node.handle, &*node.after)).collect();
         let mut before: HashSet<Handle> = HashSet::new();
         let mut rest = next.get(&self.origin).cloned().unwrap_or_default();
+        rest.extend(lock(&self.dropped).iter());
         while let Some(node) = rest.pop() {
             if before.insert(node) {
                 rest.extend(after.get(&node).copied().unwrap_or_default());
@@ -127,8 +130,8 @@ fn begin(stream: Handle, into: Option<Handle>, after: Vec<Handle>, mode: c_int) 
     }
     let (handle, origin, ended) = (new_handle(), stream.handle, AtomicBool::new(false));
     let thread = std::thread::current().id();
-    let next = Mutex::new(HashMap::from([(origin, after)]));
-    *capture = Some(Arc::new(Capture { graph, of, handle, origin, thread, mode, ended, next }));
+    let (next, dropped) = (Mutex::new(HashMap::from([(origin, after)])), Mutex::default());
+    *capture = Some(Arc::new(Capture { graph, of, handle, origin, thread, mode, ended, next, dropped }));
     Ok(())
 }
 
@@ -246,7 +249,7 @@ pub unsafe extern "C" fn hipStreamUpdateCaptureDependencies(
         match flags {
             // hipStreamAddCaptureDependencies, hipStreamSetCaptureDependencies
             0 => next.extend(new),
-            1 => *next = new,
+            1 => lock(&capture.dropped).extend(std::mem::replace(next, new)),
             _ => return Err(Status::INVALID_VALUE.into()),
         }
         Ok(())

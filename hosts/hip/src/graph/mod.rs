@@ -421,7 +421,8 @@ fn difference(gpu: &Gpu, old: &[Node], new: &[Node]) -> Option<(c_int, Handle)> 
             return Some(found);
         }
     }
-    (places(old) != places(new)).then_some((TOPOLOGY_CHANGED, 0))
+    let differ = places(old).into_iter().zip(places(new)).position(|(old, new)| old != new);
+    differ.map(|at| (TOPOLOGY_CHANGED, new[at].handle))
 }
 
 /// `hipGraphExecUpdate`. The graph has the same nodes with the same dependencies, and copies in the same directions.

@@ -281,6 +281,16 @@ fn captures_refuse_waits_and_open_ends() {
     assert_eq!(hipStreamWaitEvent(other, event, 0), SUCCESS);
     work(other);
     assert_eq!(hipStreamEndCapture(stream, &mut null_mut()), UNJOINED);
+    // Work that the program no longer wants anything to come after.
+    assert_eq!(hipStreamBeginCapture(stream, 0), SUCCESS);
+    work(stream);
+    assert_eq!((hipEventRecord(event, stream), hipStreamWaitEvent(other, event, 0)), (SUCCESS, SUCCESS));
+    work(other);
+    for stream in [stream, other] {
+        // SAFETY: the list is empty.
+        assert_eq!(unsafe { hipStreamUpdateCaptureDependencies(stream, null(), 0, 1) }, SUCCESS);
+    }
+    created(|out| hipStreamEndCapture(stream, out));
     // The capture has ended, of both streams.
     assert_eq!((hipStreamQuery(stream), hipStreamQuery(other)), (SUCCESS, SUCCESS));
     assert_eq!((hipDeviceSynchronize(), COUNT.load(Ordering::SeqCst)), (SUCCESS, 0));

@@ -179,7 +179,9 @@ class _Utils:
     def get_device_properties(self, device: int) -> dict:
         return {
             "max_shared_mem": self.driver.device.native.lds_bytes,
-            "max_num_regs": 1024,
+            # As HIP reports them: registers of a workgroup, work-items of a multiprocessor.
+            "max_num_regs": 65_536,
+            "max_threads_per_sm": 2048,
             "multiprocessor_count": 16,
             "sm_clock_rate": 1_000_000,
             "mem_clock_rate": 1_000_000,
