@@ -360,7 +360,7 @@ impl Emitter<'_> {
             locations.into_iter().partition(|location| self.offset_slot(location).is_some());
         if !uncached.is_empty() {
             let found =
-                self.scan_unless_unit_stride(&uncached, full, |e| e.scan_offsets(&uncached, [exec, full]))?;
+                self.scan_unless_regular(&uncached, full, |e| e.scan_offsets(&uncached, [exec, full]))?;
             self.record_offsets(&uncached, exec, &found);
         }
         let slots: Vec<usize> = cached.iter().filter_map(|location| self.offset_slot(location)).collect();

@@ -111,6 +111,12 @@ fn partially_contiguous_lanes() {
             let moved = |lane: u32| if lane == other { 128 } else { 4 * lane };
             compare(&lines, size, [&moved, &|lane| 16 * lane % 512]);
             compare(&lines, size, [&|lane| 16 * lane % 512, &moved]);
+            // All lanes but one are at one address, or packets are uniform or contiguous by turns.
+            let one = |lane: u32| if lane == other { 260 } else { 256 };
+            compare(&lines, size, [&one, &|lane| 4 * lane]);
+            compare(&lines, size, [&|lane| 16 * lane % 512, &one]);
+            let mixed = |lane: u32| if lane / 8 == other / 8 { 128 } else { 4 * lane };
+            compare(&lines, size, [&mixed, &|lane| 16 * (lane / 8)]);
             let before = |lane: u32| if lane == other { 0u32.wrapping_sub(16) } else { 4 * lane };
             compare(&lines[..2], size, [&before, &before]);
         }
