@@ -129,6 +129,8 @@ pub struct Machine<'a, 'r> {
     pub counts: Vec<Counts>,
     /// When each workgroup ended, in order of ends.
     pub ends: Vec<u64>,
+    /// By workgroup: when it started, and when it ended.
+    pub spans: Vec<(u64, u64)>,
     /// Parts of the waves' time, for a timeline.
     pub timeline: Vec<Slice>,
     resident_ticks: u64,
@@ -168,6 +170,7 @@ impl<'a, 'r> Machine<'a, 'r> {
             now: 0,
             counts: vec![Counts::default(); setup.code.insts.len()],
             ends: Vec::new(),
+            spans: Vec::new(),
             timeline: Vec::new(),
             resident_ticks: 0,
             window_ticks: groups.iter().map(|g| WindowTicks(vec![0; g.windows.len().max(1)])).collect(),
@@ -234,6 +237,7 @@ impl<'a, 'r> Machine<'a, 'r> {
         let groups = self.groups;
         let waves = &groups[group].waves;
         self.processors[processor].groups += 1;
+        self.spans.push((start, start));
         self.residents.push(Some(Resident {
             alive: waves.len(),
             arrived: 0,
@@ -594,6 +598,7 @@ impl<'a, 'r> Machine<'a, 'r> {
         self.processors[resident.processor].groups -= 1;
         self.residents[group] = None;
         self.ends.push(time);
+        self.spans[group].1 = time;
         self.start_groups(time);
     }
 }

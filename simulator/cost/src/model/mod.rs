@@ -30,6 +30,7 @@ use machine::{Machine, Setup};
 use memory::{MemorySystem, Share};
 use wavesim_engine::sched::dispatch::Shape;
 use wavesim_machine::exec::program::Program;
+use windows::Lengths;
 
 /// The size of the sample.
 #[derive(Debug, Clone, Copy)]
@@ -276,8 +277,13 @@ pub fn predict(
     time = time.max(machine.memory().drained());
     history.add(groups, line, regions, bytes);
     let simulated = time as f64 / TICKS as f64;
-    let (length, cut) = windows::length(groups, machine.window_ticks(), &device.range);
-    let (clocks, error) = extend(plan, &device.range, &machine.ends, simulated, sampled, (length, cut));
+    let lengths = windows::lengths(groups, machine.window_ticks(), &device.range);
+    let whole = match groups.len() <= plan.processors * plan.resident && lengths.all > 1.0 {
+        // All run at the same time, so that none waits for the end of another one.
+        true => lengths.end(&machine.spans) / TICKS as f64,
+        false => simulated * lengths.all,
+    };
+    let (clocks, error) = extend(plan, &device.range, &machine.ends, (simulated, whole), sampled, &lengths);
     let launch = launch_microseconds(device, first);
     let microseconds = launch + clocks / device.chip.clock.value();
     let units = UnitKind::ALL.iter().filter(|u| **u != UnitKind::None);
@@ -302,19 +308,21 @@ pub fn predict(
     }
 }
 
-/// Extends the time of the sample to all workgroups of a processor. Returns clocks and the relative standard error.
+/// Extends the time of the sample to all workgroups of a processor: its clocks as they were simulated, and as they are with
+/// whole waves. Returns clocks and the relative standard error.
 fn extend(
     plan: &LaunchPlan,
     range: &Range,
     ends: &[u64],
-    simulated: f64,
+    (simulated, whole): (f64, f64),
     sampled: f64,
-    (length, cut): (f64, f64),
+    lengths: &Lengths,
 ) -> (f64, f64) {
+    let (length, cut) = (lengths.all, lengths.error);
     let each = plan.of_die as f64 / plan.active as f64;
     let own = sampled / plan.processors as f64;
     if each <= own * 1.001 {
-        return (simulated * length, cut);
+        return (whole, cut);
     }
     // After the first round, workgroups end at a steady rate.
     let mut ends: Vec<f64> = ends.iter().map(|t| *t as f64 / TICKS as f64).collect();
@@ -333,8 +341,8 @@ fn extend(
     } else {
         (simulated / own, range.one_round.value())
     };
-    let all = simulated * length + (each - own) * slope * length;
-    let error = error * (all - simulated * length) / all.max(1.0);
+    let all = whole + (each - own) * slope * length;
+    let error = error * (all - whole) / all.max(1.0);
     (all, error.hypot(cut).min(1.0))
 }
 

@@ -14,15 +14,26 @@ struct Part {
     segment: f64,
 }
 
-/// Returns by how much the simulated time is shorter than that of whole waves, and the relative standard error of this
-/// ratio, from how the clocks of an instruction differ between the parts.
-pub fn length(groups: &[Group], ticks: &[WindowTicks], range: &Range) -> (f64, f64) {
+/// By how much simulated times are shorter than those of whole waves.
+pub struct Lengths {
+    /// Of all workgroups together.
+    pub all: f64,
+    /// By workgroup: some are recorded in more parts than others.
+    pub each: Vec<f64>,
+    /// The relative standard error, from how the clocks of an instruction differ between the parts.
+    pub error: f64,
+}
+
+/// Compares the parts of workgroups with their whole runs.
+pub fn lengths(groups: &[Group], ticks: &[WindowTicks], range: &Range) -> Lengths {
+    let mut each = Vec::with_capacity(groups.len());
     let (mut whole, mut simulated, mut errors, mut uncertain) = (0.0, 0.0, 0.0, false);
     for (group, ticks) in groups.iter().zip(ticks) {
         let parts = parts(group, ticks);
         let own: f64 = parts.iter().map(|part| part.ticks).sum();
         let extended: f64 = parts.iter().map(|part| part.ticks * part.segment / part.recorded).sum();
         (whole, simulated) = (whole + extended, simulated + own);
+        each.push(if own > 0.0 { extended / own } else { 1.0 });
         let (recorded, segments) =
             parts.iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.recorded, sum.1 + part.segment));
         if segments <= recorded {
@@ -43,7 +54,15 @@ pub fn length(groups: &[Group], ticks: &[WindowTicks], range: &Range) -> (f64, f
     // Workgroups have the same phases, so that more of them do not make the estimate better.
     let error = (errors / groups.len().max(1) as f64).sqrt();
     let error = if uncertain { error.max(range.cut_waves.value()) } else { error };
-    (if simulated > 0.0 { whole / simulated } else { 1.0 }, error)
+    Lengths { all: if simulated > 0.0 { whole / simulated } else { 1.0 }, each, error }
+}
+
+impl Lengths {
+    /// Returns when the last of workgroups that run at the same time would end, in ticks.
+    pub fn end(&self, spans: &[(u64, u64)]) -> f64 {
+        let end = |((start, end), length): (&(u64, u64), &f64)| *start as f64 + (end - start) as f64 * length;
+        spans.iter().zip(&self.each).map(end).fold(0.0, f64::max)
+    }
 }
 
 /// Returns the parts of a workgroup with records.

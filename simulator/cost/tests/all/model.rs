@@ -341,3 +341,16 @@ fn strides_that_keep_few_channels_busy_are_slow() {
     // A hash of the address spreads them.
     assert!(clocks(15, "") < 0.6 * strided, "{} {strided}", clocks(15, ""));
 }
+
+/// Workgroups that run at the same time are recorded in different numbers of parts, and end together all the same.
+#[test]
+fn parts_of_workgroups_do_not_delay_each_other() {
+    let code = "  s_mov_b32 s6, 40000\none:\n  v_add_f32 v1, v2, v3\n  s_sub_u32 s6, s6, 1\n  s_cmp_lg_u32 s6, 0\n  \
+                s_cbranch_scc1 one\n";
+    let prepared = prepare(Arch::Rdna3, "local = 32, 1, 1\nglobal = 4, 1, 1\n", code);
+    let of = |instructions: u64| with_effort(&prepared, "", &Effort { instructions, ..time() }).prediction;
+    let (whole, sampled) = (of(10_000_000), of(150_000));
+    assert!(whole.windows == 1 && sampled.windows > 2, "{} {}", whole.windows, sampled.windows);
+    let error = (sampled.clocks / whole.clocks - 1.0).abs();
+    assert!(error < 0.02, "{} {}", sampled.clocks, whole.clocks);
+}
