@@ -51,7 +51,12 @@ impl Line {
 
     /// Returns the number of accessed sectors.
     pub fn sectors(self) -> u64 {
-        u64::from((self.0 & ((1 << SECTORS) - 1)).count_ones())
+        u64::from(self.mask().count_ones())
+    }
+
+    /// Returns the accessed sectors, the first one in the lowest bit.
+    pub fn mask(self) -> u64 {
+        self.0 & ((1 << SECTORS) - 1)
     }
 }
 

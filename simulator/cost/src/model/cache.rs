@@ -17,8 +17,8 @@ pub struct Entry {
     pub ready: u64,
     /// When it was last used.
     used: u64,
-    /// It has been stored to.
-    pub dirty: bool,
+    /// The sectors that have been stored to. Their way to memory is counted when that happens.
+    pub stored: u64,
 }
 
 /// A set-associative cache of tags with least recently used replacement.
@@ -72,16 +72,15 @@ impl Tags {
         Some(entry)
     }
 
-    /// Inserts a line that is not present, and returns its entry, and whether a dirty line made room.
-    pub fn insert(&mut self, line: u64, ready: u64) -> (&mut Entry, bool) {
+    /// Inserts a line that is not present, and returns its entry.
+    pub fn insert(&mut self, line: u64, ready: u64) -> &mut Entry {
         self.clock += 1;
         let first = self.set(line) as usize * self.ways;
         let ways = &self.entries[first..first + self.ways];
         let oldest = (0..self.ways).min_by_key(|at| ways[*at].used).unwrap_or(0);
         let entry = &mut self.entries[first + oldest];
-        let evicted = entry.tag != 0 && entry.dirty;
-        *entry = Entry { tag: line + 1, ready, used: self.clock, dirty: false };
-        (entry, evicted)
+        *entry = Entry { tag: line + 1, ready, used: self.clock, stored: 0 };
+        entry
     }
 
     /// Removes a line.

@@ -2,7 +2,7 @@
 //! access memory at the same time: their workgroups are others, so their addresses are those of the simulated access,
 //! moved by as much as it moves from workgroup to workgroup.
 
-use super::cache::{Queue, ticks};
+use super::cache::{Queue, TICKS};
 use super::memory::Share;
 use crate::profile::Costs;
 use crate::record::line_and_sector;
@@ -10,8 +10,8 @@ use crate::record::line_and_sector;
 /// The channels.
 pub struct Channels {
     queues: Vec<Queue>,
-    /// Ticks of a line, of each placed access.
-    service: u64,
+    /// Ticks of a byte, of each placed access.
+    ticks_per_byte: f64,
     /// Lines of a block of addresses in one channel.
     lines: u64,
     folds: [u32; 2],
@@ -43,7 +43,7 @@ impl Channels {
         let weight = all / offsets.len() as f64;
         Channels {
             queues: vec![Queue::default(); channels as usize],
-            service: ticks(line_bytes as f64 / bytes_per_clock.max(1e-6) * weight),
+            ticks_per_byte: TICKS as f64 / bytes_per_clock.max(1e-6) * weight,
             lines: (m.interleave.count() / line_bytes).max(1),
             folds: [&m.fold_1, &m.fold_2].map(|fold| fold.count().min(63) as u32),
             offsets,
@@ -57,10 +57,11 @@ impl Channels {
         (folded % self.queues.len() as u64) as usize
     }
 
-    /// Transfers a line, and those of the processors that are not simulated; returns when the former begins.
-    pub fn take(&mut self, line: u64, now: u64) -> u64 {
+    /// Transfers bytes of a line, and those of the processors that are not simulated; returns when the former begins.
+    pub fn take(&mut self, line: u64, bytes: u64, now: u64) -> u64 {
         let own = self.channel(line);
-        let start = self.queues[own].take(now, self.service);
+        let service = (bytes as f64 * self.ticks_per_byte).round() as u64;
+        let start = self.queues[own].take(now, service);
         let (count, channels) = (self.offsets.len(), self.queues.len());
         for index in 1..count {
             let channel = if self.step == 0.0 {
@@ -70,7 +71,7 @@ impl Channels {
             } else {
                 self.channel(line.wrapping_add_signed((self.step * self.offsets[index]).round() as i64))
             };
-            self.queues[channel].take(now, self.service);
+            self.queues[channel].take(now, service);
         }
         start
     }

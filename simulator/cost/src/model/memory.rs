@@ -34,7 +34,8 @@ struct Translation {
     queues: Vec<Queue>,
     /// Pages that the sample has used.
     seen: HashSet<u64>,
-    misses: u64,
+    /// Expected misses.
+    misses: f64,
     of_processor: bool,
 }
 
@@ -65,9 +66,12 @@ pub struct MemorySystem {
     names: Vec<String>,
     has_last: bool,
     translations: Vec<Translation>,
+    /// Per processor: when its last translation was complete.
+    translated: Vec<u64>,
     channels: Channels,
     memory_latency: u64,
-    memory_lines: u64,
+    /// Accesses to memory, and their bytes.
+    memory: (u64, u64),
     shares: Shares,
     /// Lines touched before.
     seen: HashSet<u64>,
@@ -107,6 +111,13 @@ pub struct Share {
     pub dies: u64,
     /// The distance of the numbers of workgroups that follow each other on a die.
     pub stride: u64,
+}
+
+impl Translation {
+    /// Scalar memory has a buffer of its own, which is not simulated: it uses few pages.
+    fn is_passed_by(&self, scalar: bool) -> bool {
+        scalar && self.of_processor
+    }
 }
 
 impl Level {
@@ -178,7 +189,7 @@ impl MemorySystem {
                 ],
                 queues: vec![Queue::default(); count],
                 seen: HashSet::default(),
-                misses: 0,
+                misses: 0.0,
                 of_processor,
             }
         });
@@ -192,9 +203,10 @@ impl MemorySystem {
             levels,
             scalar: of(Path::Scalar).next().map(|cache| Level::new(cache, share, true, sets)),
             translations: translations.collect(),
+            translated: vec![0; share.processors],
             channels: Channels::new(costs, share),
             memory_latency: ticks(m.latency.value()),
-            memory_lines: 0,
+            memory: (0, 0),
             shares: Shares::default(),
             seen: HashSet::default(),
             footprint,
@@ -206,17 +218,26 @@ impl MemorySystem {
         }
     }
 
-    /// Translates the address of a line; returns the ticks of delay.
-    fn translate(&mut self, processor: usize, line: u64, now: u64) -> u64 {
-        let mut delay = 0;
+    /// Translates the address of a line; returns the ticks of delay. An access to a page whose translation is under way
+    /// waits for it, and translations of vector memory leave the buffer of the processor in the order in which they came.
+    fn translate(&mut self, processor: usize, line: u64, now: u64, scalar: bool) -> u64 {
+        let mut done = now;
+        let mut missed = 0;
+        let mut chance = 1.0;
         for (level, pages) in self.translations.iter_mut().zip(&self.footprint.pages) {
+            if level.is_passed_by(scalar) {
+                missed += 1;
+                continue;
+            }
             let index = if level.of_processor { processor } else { 0 };
             let page = line / level.page_lines;
-            if level.tags[index].find(page).is_some() {
+            if let Some(entry) = level.tags[index].find(page) {
+                done = done.max(entry.ready);
                 break;
             }
-            level.tags[index].insert(page, 0);
-            // What another processor has just used, or the die earlier in this launch or in another one.
+            missed += 1;
+            // What another processor has just used, or the die earlier in this launch or in another one. Few pages are
+            // seen first, so that each costs what is expected.
             if !level.of_processor && level.seen.insert(page) {
                 if !self.footprint.is_known(line * self.line_bytes) {
                     // Every launch uses the pages of the runtime.
@@ -224,16 +245,25 @@ impl MemorySystem {
                 }
                 let since = self.footprint.since_last_use(line * self.line_bytes);
                 let since = if since.is_finite() { pages.of_die } else { since };
-                let warm = pages.used_by_others.max(self.shares.of(since, level.reach));
-                if fraction_of(page ^ 0xaaaa) < warm {
-                    break;
-                }
+                chance *= 1.0 - pages.used_by_others.max(self.shares.of(since, level.reach));
             }
-            level.misses += 1;
-            let start = level.queues[index].take(now + delay, level.interval);
-            delay = start - now + level.miss;
+            if chance < 1e-3 {
+                break;
+            }
+            level.misses += chance;
+            let part = |ticks: u64| (ticks as f64 * chance).round() as u64;
+            done = level.queues[index].take(done, part(level.interval)) + part(level.miss);
         }
-        delay
+        for level in self.translations[..missed].iter_mut().filter(|level| !level.is_passed_by(scalar)) {
+            let index = if level.of_processor { processor } else { 0 };
+            level.tags[index].insert(line / level.page_lines, done);
+        }
+        if !scalar {
+            let last = &mut self.translated[processor];
+            *last = done.max(*last);
+            done = *last;
+        }
+        done - now
     }
 
     /// Sets by how many lines the present accesses move from a workgroup to the next one; 0 if that is not known.
@@ -255,7 +285,7 @@ impl MemorySystem {
     /// Loads a line; returns when its data has arrived.
     pub fn load(&mut self, processor: usize, line: Line, now: u64, scalar: bool) -> u64 {
         let number = line.number();
-        let delay = self.translate(processor, number, now);
+        let delay = self.translate(processor, number, now, scalar);
         let at = now + delay;
         let done = if scalar {
             self.load_scalar(processor, number, at)
@@ -333,11 +363,8 @@ impl MemorySystem {
             level.misses += 1;
         }
         let done = self.beyond(number, at, first_touch);
-        for index in shared..last {
-            let evicted = self.levels[index].tags[0].insert(number, done).1;
-            if evicted {
-                self.write_back(number, at);
-            }
+        for level in &mut self.levels[shared..last] {
+            level.tags[0].insert(number, done);
         }
         done
     }
@@ -360,8 +387,14 @@ impl MemorySystem {
             }
             level.misses += 1;
         }
-        self.memory_lines += 1;
-        self.channels.take(number, at) + self.memory_latency
+        self.access_memory(number, self.line_bytes, at) + self.memory_latency
+    }
+
+    /// Transfers bytes of a line from or to memory; returns when that begins.
+    fn access_memory(&mut self, number: u64, bytes: u64, now: u64) -> u64 {
+        self.memory.0 += 1;
+        self.memory.1 += bytes;
+        self.channels.take(number, bytes, now)
     }
 
     /// Returns whether the cache of the device has a line. Its tags are not simulated, because other dies and other
@@ -379,32 +412,32 @@ impl MemorySystem {
         fraction_of(number ^ 0x5555) < share
     }
 
-    /// Writes a line to the cache of the device, or to memory.
-    fn write_back(&mut self, number: u64, now: u64) {
+    /// Writes sectors of a line to the cache of the device, or to memory.
+    fn write_back(&mut self, number: u64, sectors: u64, now: u64) {
         let mut at = now;
+        let bytes = u64::from(sectors.count_ones()) * self.sector_bytes;
         if self.has_last {
             let index = self.levels.len() - 1;
             let level = &mut self.levels[index];
-            let service = level.service(self.line_bytes);
+            let service = level.service(bytes);
             at = level.queues[0].take(at, service);
             // What fits stays there.
             if fraction_of(number) < self.shares.of(self.footprint.bytes, level.capacity) {
                 return;
             }
         }
-        self.memory_lines += 1;
-        self.channels.take(number, at);
+        self.access_memory(number, bytes, at);
     }
 
     /// Stores to a line; returns when the store is complete. Stores pass through the cache of the processor to that of
-    /// the die, which writes each line back once unless it is stored to again after its eviction.
+    /// the die, which writes each sector back once unless it is stored to again after its eviction.
     pub fn store(&mut self, processor: usize, line: Line, now: u64) -> u64 {
         let number = line.number();
-        let now = now + self.translate(processor, number, now);
+        let now = now + self.translate(processor, number, now, false);
         let mut at = now;
         let bytes = line.sectors() * self.sector_bytes;
         let last = self.levels.len() - usize::from(self.has_last);
-        let mut new = true;
+        let mut new = line.mask();
         self.seen.insert(number);
         for index in 0..last {
             let of_processor = self.levels[index].of_processor;
@@ -417,14 +450,16 @@ impl MemorySystem {
                 continue;
             }
             let tags = &mut level.tags[0];
+            if tags.find(number).is_none() {
+                tags.insert(number, at);
+            }
             if let Some(entry) = tags.find(number) {
-                new = !std::mem::replace(&mut entry.dirty, true);
-            } else {
-                tags.insert(number, at).0.dirty = true;
+                new &= !entry.stored;
+                entry.stored |= line.mask();
             }
         }
-        if new {
-            self.write_back(number, at);
+        if new != 0 {
+            self.write_back(number, new, at);
         }
         at + self.store_latency
     }
@@ -432,7 +467,7 @@ impl MemorySystem {
     /// An atomic at the cache of the die; returns when its result has arrived. Those of one line follow each other.
     pub fn atomic(&mut self, processor: usize, line: Line, lanes: u64, now: u64) -> u64 {
         let number = line.number();
-        let now = now + self.translate(processor, number, now);
+        let now = now + self.translate(processor, number, now, false);
         for level in self.levels.iter_mut().filter(|level| level.of_processor) {
             level.tags[processor].remove(number);
         }
@@ -443,7 +478,11 @@ impl MemorySystem {
                 Some(entry) => {
                     let start = arrived.max(entry.ready);
                     entry.ready = start + busy;
-                    entry.dirty = true;
+                    let new = line.mask() & !entry.stored;
+                    entry.stored |= line.mask();
+                    if new != 0 {
+                        self.write_back(number, new, start);
+                    }
                     start + busy
                 }
                 None => arrived + busy,
@@ -469,15 +508,21 @@ impl MemorySystem {
         let mut out: Vec<LevelCount> = self.levels.iter().zip(&self.names).map(level).collect();
         out.push(LevelCount {
             name: memory.to_string(),
-            hits: self.memory_lines,
+            hits: self.memory.0,
             misses: 0,
-            bytes: self.memory_lines * self.line_bytes,
+            bytes: self.memory.1,
             busy: share(self.channels.busy()),
         });
         for (index, translation) in self.translations.iter().enumerate() {
             let busy = translation.queues.iter().map(|q| q.busy).max().unwrap_or(0);
             let name = format!("translation {}", index + 1);
-            out.push(LevelCount { name, hits: 0, misses: translation.misses, bytes: 0, busy: share(busy) });
+            out.push(LevelCount {
+                name,
+                hits: 0,
+                misses: translation.misses.round() as u64,
+                bytes: 0,
+                busy: share(busy),
+            });
         }
         out
     }
