@@ -29,7 +29,12 @@ struct Use {
     at: u64,
     /// The lines that the sample of the last launch that wrote to the region has stored to; none if no launch has.
     writer: Option<Arc<HashSet<u64>>>,
+    /// The lines that the sample of the last launch has used, in all regions; none after a copy.
+    lines: Option<Arc<HashSet<u64>>>,
 }
+
+/// A launch that uses less of a region is taken for one of several that use different parts of it.
+const SMALL_PART: f64 = 0.5;
 
 /// The estimates about a launch.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +52,10 @@ pub struct Footprint {
     regions: Vec<Region>,
     /// By region: bytes used since its last use, infinite if it never was.
     since: Vec<f64>,
+    /// By region of which the launch uses a small part: the lines that the last one has used. The others are older.
+    recent: Vec<Option<Arc<HashSet<u64>>>>,
+    /// Bytes of all regions that the launch uses.
+    reachable: f64,
     /// By region: the lines that the launch that has written it stored to on this die, as far as they are known.
     writers: Vec<Option<Arc<HashSet<u64>>>>,
     dies: f64,
@@ -79,27 +88,23 @@ pub struct Scale {
 }
 
 /// Returns how the blocks of `lines` lines that workgroups use grow with the number of workgroups that run at a time,
-/// which follow each other: 0 if all use the same, 1 if none share any.
+/// which follow each other: 0 if all use the same, 1 if none share any. It is the growth from half of them to all: what
+/// all of them share, such as a vector that each multiplies with a row, is in the half already.
 fn local_growth(groups: &[Group], lines: u64, stride: u64) -> f64 {
-    let blocks = |group: &Group| {
-        let all = group.waves.iter().flat_map(|w| &w.lines).map(|line| line.number() / lines);
-        let mut blocks: Vec<u64> = all.collect();
-        blocks.sort_unstable();
-        blocks.dedup();
-        blocks
-    };
     let (mut sum, mut weight) = (0.0, 0.0);
     for run in groups.chunk_by(|a, b| b.number == a.number + stride).filter(|run| run.len() > 1) {
-        let mut own = 0;
+        let half = run.len() / 2;
         let mut union: HashSet<u64> = HashSet::new();
-        for group in run {
-            let blocks = blocks(group);
-            own += blocks.len();
-            union.extend(blocks);
+        let mut of_half = 0;
+        for (index, group) in run.iter().enumerate() {
+            if index == half {
+                of_half = union.len();
+            }
+            union.extend(group.waves.iter().flat_map(|w| &w.lines).map(|line| line.number() / lines));
         }
         let count = run.len() as f64;
-        let average = own.max(1) as f64 / count;
-        sum += (union.len().max(1) as f64 / average).ln() / count.ln() * count;
+        let grown = (union.len().max(1) as f64 / of_half.max(1) as f64).ln();
+        sum += grown / (count / half as f64).ln() * count;
         weight += count;
     }
     if weight == 0.0 { 1.0 } else { (sum / weight).clamp(0.0, 1.0) }
@@ -133,16 +138,22 @@ impl Footprint {
         };
         let mut regions: Vec<Region> = regions.to_vec();
         regions.sort_by_key(|r| r.base);
-        let mut used = vec![false; regions.len()];
+        let mut used = vec![0u64; regions.len()];
         for line in &lines {
             if let Some(at) = region_of(&regions, line * line_bytes) {
-                used[at] = true;
+                used[at] += 1;
             }
         }
         let reachable: f64 =
-            regions.iter().zip(&used).filter(|(_, used)| **used).map(|(r, _)| r.len as f64).sum();
+            regions.iter().zip(&used).filter(|(_, used)| **used > 0).map(|(r, _)| r.len as f64).sum();
         let die = total as f64 * scale.instructions * scale.of_die.powf(growth_of_all);
-        let device = total as f64 * scale.instructions * (scale.of_die * scale.dies).powf(growth_of_all);
+        let per_line = scale.instructions * (scale.of_die * scale.dies).powf(growth_of_all);
+        let device = total as f64 * per_line;
+        let recent = |(region, used): (&Region, &u64)| {
+            let part = *used as f64 * per_line * line_bytes as f64 / region.len.max(1) as f64;
+            let last = history.last.get(&region.base)?;
+            (part < SMALL_PART).then(|| last.lines.clone()).flatten()
+        };
         let limit = if reachable > 0.0 { reachable / line_bytes as f64 } else { f64::INFINITY };
         let (die, device) = (die.min(limit), device.min(limit));
         let since = |region: &Region| {
@@ -165,6 +176,8 @@ impl Footprint {
             first_of_device: (device / (die * scale.dies).max(1.0)).clamp(0.0, 1.0),
             // The launch itself replaces lines before it reaches those of the last one.
             since: regions.iter().map(|r| since(r).max(bytes)).collect(),
+            recent: regions.iter().zip(&used).map(recent).collect(),
+            reachable,
             writers: regions.iter().map(|r| history.last.get(&r.base)?.writer.clone()).collect(),
             dies: scale.dies,
             regions,
@@ -184,9 +197,13 @@ impl Footprint {
         region_of(&self.regions, address).is_some()
     }
 
-    /// Returns the bytes that have been used since the line at an address was last used, by an earlier launch.
-    pub fn since_last_use(&self, address: u64) -> f64 {
-        region_of(&self.regions, address).map_or(f64::INFINITY, |at| self.since[at])
+    /// Returns the bytes that have been used since a line was last used, by an earlier launch.
+    pub fn since_last_use(&self, line: u64, line_bytes: u64) -> f64 {
+        let Some(at) = region_of(&self.regions, line * line_bytes) else { return f64::INFINITY };
+        match &self.recent[at] {
+            Some(lines) if !lines.contains(&line) => self.since[at].max(self.reachable),
+            _ => self.since[at],
+        }
     }
 }
 
@@ -211,20 +228,21 @@ impl History {
         }
         let written: HashSet<usize> = stored.iter().filter_map(|line| of(*line)).collect();
         let stored = Arc::new(stored);
-        for line in groups.iter().flat_map(|g| &g.waves).flat_map(|w| &w.lines) {
-            if let Some(at) = of(line.number()) {
-                let last = self.last.entry(sorted[at].base).or_default();
-                if last.at != self.used && written.contains(&at) {
-                    last.writer = Some(stored.clone());
-                }
-                last.at = self.used;
+        let all = groups.iter().flat_map(|g| &g.waves).flat_map(|w| &w.lines).map(|line| line.number());
+        let all: Arc<HashSet<u64>> = Arc::new(all.collect());
+        let used: HashSet<usize> = all.iter().filter_map(|line| of(*line)).collect();
+        for at in used {
+            let last = self.last.entry(sorted[at].base).or_default();
+            if written.contains(&at) {
+                last.writer = Some(stored.clone());
             }
+            (last.at, last.lines) = (self.used, Some(all.clone()));
         }
     }
 
     /// Records a use of a region by something other than a launch, such as a copy.
     pub fn touch(&mut self, region: Region) {
         self.used += region.len;
-        self.last.insert(region.base, Use { at: self.used, writer: None });
+        self.last.insert(region.base, Use { at: self.used, writer: None, lines: None });
     }
 }

@@ -243,7 +243,7 @@ impl MemorySystem {
                     // Every launch uses the pages of the runtime.
                     break;
                 }
-                let since = self.footprint.since_last_use(line * self.line_bytes);
+                let since = self.footprint.since_last_use(line, self.line_bytes);
                 let since = if since.is_finite() { pages.of_die } else { since };
                 chance *= 1.0 - pages.used_by_others.max(self.shares.of(since, level.reach));
             }
@@ -349,8 +349,7 @@ impl MemorySystem {
                 return (at + level.latency).max(entry.ready);
             }
             // What another processor has loaded, or this die in an earlier launch.
-            let address = number * self.line_bytes;
-            let since = self.footprint.since_last_use(address) * self.footprint.part_of_die;
+            let since = self.footprint.since_last_use(number, self.line_bytes) * self.footprint.part_of_die;
             let own = self.footprint.own(number, self.line_bytes);
             let before = self.shares.of(since, level.capacity) * own;
             let warm = self.footprint.loaded_by_others.max(before);
@@ -403,7 +402,7 @@ impl MemorySystem {
         let Some(level) = self.levels.last() else { return false };
         let share = match first_touch {
             true => {
-                let since = self.footprint.since_last_use(number * self.line_bytes);
+                let since = self.footprint.since_last_use(number, self.line_bytes);
                 let before = self.shares.of(since, level.capacity);
                 1.0 - (1.0 - before) * self.footprint.first_of_device
             }

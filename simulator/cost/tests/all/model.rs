@@ -354,3 +354,54 @@ fn parts_of_workgroups_do_not_delay_each_other() {
     let error = (sampled.clocks / whole.clocks - 1.0).abs();
     assert!(error < 0.02, "{} {}", sampled.clocks, whole.clocks);
 }
+
+/// Returns the hits in the cache of a die, and the lines that were looked up there.
+fn in_l2(prepared: &Prepared, changes: &str, effort: &Effort, history: &mut History) -> (u64, u64) {
+    let changes = Changes::parse(changes).expect("changes");
+    let costs = Costs::of(data::device("mi300a").expect("a device")).and_then(|c| c.changed(&changes));
+    let costs = costs.expect("costs");
+    let dispatch = prepared.dispatch(1 << 30);
+    let regions = profile::regions(prepared);
+    let run = profile::run(&dispatch, &prepared.memory, &regions, &costs, effort, (history, true));
+    let levels = run.expect("costs").1.expect("no fault").prediction.levels;
+    let level = levels.into_iter().find(|level| level.name == "L2").expect("a cache");
+    (level.hits, level.hits + level.misses)
+}
+
+/// A table that all workgroups use does not mean that they share their other lines.
+#[test]
+fn a_table_for_all_is_not_sharing() {
+    // 1 KB of the table, and 2 KB of its own.
+    let load =
+        |address: &str, n: u32| format!("  global_load_dword v9, {address}, s[6:7] offset:{}\n", 256 * n);
+    let code = format!(
+        "  s_load_dwordx2 s[6:7], s[3:4], 0\n  s_add_u32 s5, s0, 1\n  s_lshl_b32 s5, s5, 11\n  \
+         v_lshlrev_b32 v1, 2, v0\n  v_add_u32 v2, s5, v1\n  s_waitcnt lgkmcnt(0)\n{}{}  s_waitcnt vmcnt(0)",
+        (0..4).map(|n| load("v1", n)).collect::<String>(),
+        (0..8).map(|n| load("v2", n)).collect::<String>(),
+    );
+    let header = "arg_x: u32[4194816] = repeat(1)\nlocal = 64, 1, 1\nglobal = 8191, 1, 1\n";
+    let effort = Effort { waves: 160, ..time() };
+    let (hits, lines) = in_l2(&prepare(Arch::Cdna3, header, &code), "", &effort, &mut History::default());
+    assert!(lines > 2000 && hits * 10 < lines, "{hits} of {lines}");
+}
+
+/// What of an array another launch has just used is in the cache, the rest of the array is not.
+#[test]
+fn small_parts_of_arrays_are_apart() {
+    let part = |offset: u32| {
+        let header = "arg_x: u32[4194304] = repeat(1)\nlocal = 64, 1, 1\nglobal = 600, 1, 1\n";
+        let code = format!(
+            "  s_load_dwordx2 s[6:7], s[3:4], 0\n  s_lshl_b32 s5, s0, 8\n  v_lshlrev_b32 v1, 2, v0\n  \
+             v_add_u32 v1, s5, v1\n  v_add_u32 v1, {offset:#x}, v1\n  s_waitcnt lgkmcnt(0)\n  \
+             global_load_dword v3, v1, s[6:7]\n  s_waitcnt vmcnt(0)"
+        );
+        prepare(Arch::Cdna3, header, &code)
+    };
+    let (one, other) = (part(0), part(0x80_0000));
+    let (effort, history) = (time(), &mut History::default());
+    in_l2(&one, "l2=256k", &effort, history);
+    let (first, _) = in_l2(&other, "l2=256k", &effort, history);
+    let (again, lines) = in_l2(&other, "l2=256k", &effort, history);
+    assert!(again >= first + 150 && first * 3 < lines, "{first} {again} of {lines}");
+}
