@@ -3,6 +3,7 @@
 
 use crate::ffi::{In, Memory};
 use crate::gpu::{gpu, gpu_at, lock};
+use crate::graph::existing;
 use crate::memory::AllocationKind;
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn hipMemAdvise_v2(
 
 fn prefetch(address: u64, len: u64, device: c_int, stream: Handle) -> Outcome {
     let gpu = gpu()?;
-    gpu.streams.find(stream)?;
+    existing(stream)?;
     check_device(device)?;
     let found = gpu.find_allocation(address).ok_or(Status::INVALID_VALUE)?;
     if len == 0 || len > found.len - (address - found.address) {

@@ -277,8 +277,10 @@ pub unsafe extern "C" fn hipStreamCreateWithPriority(
 /// `hipStreamDestroy`. Pending work of the stream continues.
 pub unsafe extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
     call("hipStreamDestroy", || {
-        let found =
-            gpu()?.streams.created(stream).map_err(|_| Failure::from(Status::CONTEXT_IS_DESTROYED))?;
+        // The default streams are of no program.
+        let unknown =
+            if stream <= PER_THREAD { Status::INVALID_HANDLE } else { Status::CONTEXT_IS_DESTROYED };
+        let found = gpu()?.streams.created(stream).map_err(|_| Failure::from(unknown))?;
         found.destroy();
         found.gpu()?.streams.remove_idle();
         Ok(())
@@ -288,7 +290,7 @@ pub unsafe extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
 /// `hipStreamSynchronize`.
 pub unsafe extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
     call("hipStreamSynchronize", || {
-        let stream = gpu()?.streams.find(stream)?;
+        let stream = existing(stream)?;
         let gpu = stream.gpu()?;
         if lock(&stream.capture).is_some() {
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
@@ -305,7 +307,7 @@ pub unsafe extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
 /// `hipStreamQuery`.
 pub unsafe extern "C" fn hipStreamQuery(stream: Handle) -> c_int {
     call("hipStreamQuery", || {
-        let stream = gpu()?.streams.find(stream)?;
+        let stream = existing(stream)?;
         let gpu = stream.gpu()?;
         if lock(&stream.capture).is_some() {
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());

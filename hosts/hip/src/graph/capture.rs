@@ -105,7 +105,7 @@ impl Capture {
     }
 }
 
-/// Returns a stream. Functions of captures have a status of their own for a stream that does not exist.
+/// Returns a stream. Some functions have a status of their own for one that does not exist.
 pub(crate) fn existing(stream: Handle) -> Outcome<Arc<Stream>> {
     gpu()?.streams.find(stream).map_err(|_| Status::CONTEXT_IS_DESTROYED.into())
 }

@@ -351,7 +351,8 @@ fn synchronisation_includes_destroyed_streams() {
     submit_slow(stream, &COUNT);
     assert_eq!(hipStreamDestroy(stream), SUCCESS);
     assert_eq!(hipStreamDestroy(stream), CONTEXT_IS_DESTROYED);
-    assert_eq!(hipStreamSynchronize(stream), INVALID_HANDLE);
+    assert_eq!(hipStreamSynchronize(stream), CONTEXT_IS_DESTROYED);
+    assert_eq!(hipStreamDestroy(null_mut()), INVALID_HANDLE);
     assert_eq!(hipDeviceSynchronize(), SUCCESS);
     assert_eq!(COUNT.load(Ordering::SeqCst), 1);
 
