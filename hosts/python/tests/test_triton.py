@@ -363,3 +363,45 @@ def test_benchmarks_and_autotuning_use_predicted_times(tmp_path):
     assert float(slow.stdout.split()[1]) > 1.2 * first, slow.stderr
     result = run()
     assert result.returncode != 0 and "if WAVESIM_TIMING names it" in result.stderr, result.stderr
+
+
+def test_torch_compiles_models(driver):
+    """A transformer's layer, forward and backward, whose kernels torch generates, equals that of torch itself."""
+    torch = pytest.importorskip("torch")
+    import torch._inductor.config as inductor
+
+    torch.manual_seed(1)
+
+    class Layer(torch.nn.Module):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.heads = heads
+            self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(width) for _ in range(2))
+            self.projections = torch.nn.ModuleList(torch.nn.Linear(width, width) for _ in range(4))
+            self.wide, self.narrow = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
+
+        def forward(self, x):
+            normed = self.norms[0](x)
+            split = [p(normed).unflatten(-1, (self.heads, -1)).transpose(1, 2) for p in self.projections[:3]]
+            scores = split[0] @ split[1].transpose(-1, -2) * split[0].shape[-1] ** -0.5
+            later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+            weights = scores.masked_fill(later, -torch.inf).softmax(-1)
+            x = x + self.projections[3]((weights @ split[2]).transpose(1, 2).flatten(-2))
+            return x + self.narrow(torch.nn.functional.gelu(self.wide(self.norms[1](x))))
+
+    layer, x = Layer(32, 4), torch.randn(2, 9, 32, requires_grad=True)
+
+    def gradients(model):
+        model(x).square().mean().backward()
+        found = [p.grad.clone() for p in [x, *layer.parameters()]]
+        layer.zero_grad()
+        x.grad = None
+        return found
+
+    expected, before = gradients(layer), driver.instructions
+    torch.compiler.reset()
+    with inductor.patch(cpu_backend="triton", compile_threads=1, force_disable_caches=True):
+        found = gradients(torch.compile(layer))
+    assert driver.instructions > before
+    for one, other in zip(found, expected):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)

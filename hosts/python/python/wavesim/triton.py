@@ -16,6 +16,7 @@ import functools
 import gc
 import struct
 import sys
+import warnings
 import weakref
 from typing import Any, Iterator, Optional
 
@@ -544,6 +545,27 @@ def _predict_benchmarks() -> None:
     _testing.do_bench = wrapped
 
 
+def _compile_for_tensors_on_the_cpu() -> None:
+    """Makes `triton.compile` compile for the device what a compiler of models generates for tensors on the CPU.
+
+    It is torch's Inductor, which names the target `cpu` and asks for a backend of this name.
+    """
+    compile = triton.compile
+    if getattr(compile, "takes_cpu", False):
+        return
+
+    @functools.wraps(compile)
+    def wrapped(src: Any, target: Optional[GPUTarget] = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(_config.active, Driver) and target is not None and target.backend == "cpu":
+            target = _config.active.get_current_target()
+        return compile(src, target, *args, **kwargs)
+
+    wrapped.takes_cpu = True
+    triton.compile = wrapped
+    warnings.filterwarnings("ignore", message="Could not find an active CPU backend")
+
+
 _accept_arrays()
 _predict_benchmarks()
+_compile_for_tensors_on_the_cpu()
 use()
