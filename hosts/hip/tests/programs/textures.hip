@@ -53,6 +53,10 @@ __global__ void by_reference(float *out) {
 }
 __global__ void of_line(float *out) { out[threadIdx.x] = tex1Dfetch(line, threadIdx.x); }
 
+// Derivatives of seven texels to the right and one down, in an image of 16 by 2.
+__global__ void wide(hipTextureObject_t t, float *out) {
+  out[threadIdx.x] = tex2DGrad<float>(t, 0.5f, 0.5f, make_float2(7.0f / 16, 0), make_float2(0, 0.5f));
+}
 static hipTextureObject_t textured(hipResourceDesc resource, bool linear, bool normalized, hipTextureReadMode mode,
                                   hipTextureAddressMode address = hipAddressModeClamp, hipResourceViewDesc *view = nullptr) {
   hipTextureDesc settings = {};
@@ -78,6 +82,27 @@ template <class T> static void print(const char *name, T *device, int count) {
   printf("%s", name);
   for (T x : host) printf(" %g", (double)x);
   printf("\n");
+}
+
+// A texel of 8 among zeros, between whose middle and the next one the place of the sample is.
+static void anisotropy(float *out) {
+  float texels[32] = {};
+  texels[8] = texels[24] = 8;
+  hipArray_t array;
+  hipChannelFormatDesc floats = hipCreateChannelDesc<float>();
+  CHECK(hipMallocArray(&array, &floats, 16, 2));
+  CHECK(hipMemcpy2DToArray(array, 0, 0, texels, 64, 64, 2, hipMemcpyHostToDevice));
+  for (unsigned most : {0, 8}) {
+    hipResourceDesc resource = of(array);
+    hipTextureDesc settings = {};
+    settings.filterMode = hipFilterModeLinear, settings.normalizedCoords = 1, settings.maxAnisotropy = most;
+    hipTextureObject_t object;
+    CHECK(hipCreateTextureObject(&object, &resource, &settings, nullptr));
+    wide<<<1, 1>>>(object, out);
+    print(most ? "wide" : "narrow", out, 1);
+    CHECK(hipDestroyTextureObject(object));
+  }
+  CHECK(hipFreeArray(array));
 }
 
 int main() {
@@ -123,6 +148,7 @@ int main() {
   CHECK(hipMemcpy2DToArray(array, 0, 0, ramp, 16, 16, 2, hipMemcpyHostToDevice));
   two<<<1, dim3(4, 2)>>>(textured(of(array), true, true, hipReadModeElementType, hipAddressModeWrap), out, 4, 0.25f);
   print("two", out, 8);
+  anisotropy(out);
   float part[2] = {0, 0};
   CHECK(hipMemcpy2DFromArray(part, 8, array, 4, 1, 8, 1, hipMemcpyDeviceToHost));
   printf("part %g %g\n", part[0], part[1]);
