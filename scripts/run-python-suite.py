@@ -39,14 +39,6 @@ SUITES = {
         [],
         {},
     ),
-    "fla": Suite(
-        "fla-org/flash-linear-attention bc3b101d",
-        "flash-linear-attention==0.6.0 triton==3.9.0 torch==2.15.0",
-        ".",
-        ["tests/ops/test_*.py", "tests/modules/test_*.py"],
-        [],
-        {},
-    ),
     "tinygrad": Suite(
         "tinygrad/tinygrad a9069c177a",
         "tinygrad==0.14.0 hypothesis torch==2.15.0",
