@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 /// The tables, by the number that the pseudocode's function `tiling` returns.
 const TABLES: [&str; 3] = [
-    include_str!("../../../data/layout/rdna3.txt"),
-    include_str!("../../../data/layout/rdna35.txt"),
-    include_str!("../../../data/layout/rdna4.txt"),
+    include_str!("../../layout/rdna3.txt"),
+    include_str!("../../layout/rdna35.txt"),
+    include_str!("../../layout/rdna4.txt"),
 ];
 
 /// The layout of a block: a line of a table.

@@ -1,5 +1,7 @@
-//! Dependencies of the library.
+//! Dependencies of the library, and what packages need besides them.
 
+use crate::names_in_rust;
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 /// Crates that only the command line needs.
@@ -55,4 +57,47 @@ fn handlers_depend_on_what_they_call_only() {
         own.dedup();
         assert_eq!(own, ["wavesim-isa", "wavesim-rt", "wavesim-state"], "{package}");
     }
+}
+
+/// Resolves `..` without a look at links: a link in a crate is a folder of its package.
+fn resolved(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            out.pop();
+        } else {
+            out.push(part);
+        }
+    }
+    out
+}
+
+/// A package has the files of its crate only: what code includes from other folders is missing there.
+#[test]
+fn published_crates_include_files_of_their_own() {
+    let root = std::fs::canonicalize(wavesim_tests::root()).unwrap();
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let members = manifest.split("members = [").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    let (mut found, mut elsewhere) = (0, Vec::new());
+    for member in members.split('"').skip(1).step_by(2) {
+        let package = root.join(member);
+        if std::fs::read_to_string(package.join("Cargo.toml")).unwrap().contains("publish = false") {
+            continue;
+        }
+        names_in_rust::walk(&package.join("src"), &mut |file, text| {
+            for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                let macros = ["include!(\"", "include_str!(\"", "include_bytes!(\""];
+                let included = macros.iter().filter_map(|name| line.split(name).nth(1)?.split('"').next());
+                for name in included {
+                    found += 1;
+                    let path = resolved(&file.with_file_name(name));
+                    if !path.starts_with(&package) {
+                        elsewhere.push(format!("{}: {name}", file.display()));
+                    }
+                }
+            }
+        });
+    }
+    assert!(found > 20, "{found} files");
+    assert!(elsewhere.is_empty(), "{}", elsewhere.join("\n"));
 }
