@@ -84,6 +84,7 @@ impl Watchdog {
     }
 
     /// Returns whether the processes have been ended.
+    #[cfg(unix)]
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().closed
     }

@@ -1,7 +1,9 @@
 //! `wavesim campaign`: runs many cases in processes, and reports their results.
 
 use super::output::emit;
-use super::{Cli, Command, FAILED, INTERRUPTED, OK, progress};
+#[cfg(unix)]
+use super::{Cli, Command};
+use super::{FAILED, INTERRUPTED, OK, progress};
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ffi::OsString;
@@ -16,6 +18,7 @@ use wavesim_campaign::store::{Status, Store};
 use wavesim_engine::sched::dispatch::INTERRUPT;
 use wavesim_inspect::check::sarif;
 use wavesim_inspect::sharing::processors;
+#[cfg(unix)]
 use wavesim_isa::arch::Arch;
 
 /// Run many kernels, inputs, targets, schedules and seeds, each in a process, with the results in a database
