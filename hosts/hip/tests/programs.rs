@@ -262,7 +262,7 @@ copy beyond the end: hipErrorInvalidValue
 copy to the host's memory: hipErrorInvalidValue
 too many work-items: hipErrorInvalidConfiguration
 no workgroups: hipErrorInvalidConfiguration
-stale stream: hipErrorInvalidHandle
+stale stream: hipErrorContextIsDestroyed
 unknown function: hipErrorInvalidDeviceFunction
 another process: hipErrorInvalidValue
 beyond the allocation: hipErrorIllegalAddress
