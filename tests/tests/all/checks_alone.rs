@@ -7,12 +7,20 @@ use wavesim::check::{Check, Checker, Finding, GUARD_BYTES};
 use wavesim::cli::{self, Cli, Command};
 use wavesim_tests::root;
 
+/// Returns the arguments in the first line of a file of `filetests/check`; those that name a file are relative to the root.
+fn arguments(source: &str) -> Vec<String> {
+    let line = source.lines().next().and_then(|l| l.strip_prefix("; args: ")).unwrap_or("");
+    let absolute = |word: &str| Some(root().join(word)).filter(|path| path.is_file());
+    line.split_whitespace()
+        .map(|word| absolute(word).map_or_else(|| word.to_string(), |path| path.display().to_string()))
+        .collect()
+}
+
 /// Returns the findings of some checks in a file of `filetests/check`, and whether the run ended in a fault.
 fn findings(path: &Path, checks: &[Check]) -> (Vec<Finding>, bool) {
     let source = std::fs::read_to_string(path).unwrap();
-    let line = source.lines().next().and_then(|l| l.strip_prefix("; args: ")).unwrap_or("");
-    let name = path.display().to_string();
-    let words = ["wavesim", "check", &name].into_iter().chain(line.split_whitespace());
+    let (name, arguments) = (path.display().to_string(), arguments(&source));
+    let words = ["wavesim", "check", &name].into_iter().chain(arguments.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words).unwrap();
     let Command::Check(args) = cli.command else { panic!("not a check") };
     let prepared = args.input.prepare(GUARD_BYTES).unwrap_or_else(|e| panic!("{name}: {e:#}"));
@@ -74,8 +82,8 @@ fn checks_find_the_same_alone() {
 /// occurrences. If several lanes access the same address, any of them may be reported.
 fn printed(path: &str, more: &[&str]) -> String {
     let source = std::fs::read_to_string(path).unwrap();
-    let line = source.lines().next().and_then(|l| l.strip_prefix("; args: ")).unwrap_or("");
-    let words = ["wavesim", "check", path].into_iter().chain(line.split_whitespace());
+    let arguments = arguments(&source);
+    let words = ["wavesim", "check", path].into_iter().chain(arguments.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words.chain(more.iter().copied())).unwrap();
     let mut out = Vec::new();
     let code = cli::dispatch(&cli.command, &mut out).unwrap_or_else(|e| panic!("{path}: {e:#}"));
