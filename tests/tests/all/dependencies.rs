@@ -72,18 +72,23 @@ fn resolved(path: &Path) -> PathBuf {
     out
 }
 
+/// The folders of the crates that are published, below `root`.
+fn published_crates(root: &Path) -> Vec<PathBuf> {
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let members = manifest.split("members = [").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    let folders = members.split('"').skip(1).step_by(2).map(|member| root.join(member));
+    let published = |folder: &PathBuf| {
+        !std::fs::read_to_string(folder.join("Cargo.toml")).unwrap().contains("publish = false")
+    };
+    folders.filter(published).collect()
+}
+
 /// A package has the files of its crate only: what code includes from other folders is missing there.
 #[test]
 fn published_crates_include_files_of_their_own() {
     let root = std::fs::canonicalize(wavesim_tests::root()).unwrap();
-    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
-    let members = manifest.split("members = [").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
     let (mut found, mut elsewhere) = (0, Vec::new());
-    for member in members.split('"').skip(1).step_by(2) {
-        let package = root.join(member);
-        if std::fs::read_to_string(package.join("Cargo.toml")).unwrap().contains("publish = false") {
-            continue;
-        }
+    for package in published_crates(&root) {
         names_in_rust::walk(&package.join("src"), &mut |file, text| {
             for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
                 let macros = ["include!(\"", "include_str!(\"", "include_bytes!(\""];
@@ -100,4 +105,25 @@ fn published_crates_include_files_of_their_own() {
     }
     assert!(found > 20, "{found} files");
     assert!(elsewhere.is_empty(), "{}", elsewhere.join("\n"));
+}
+
+/// Both licences require that each copy has their text. A crate's package is such a copy, and so are the wheel and
+/// the source distribution.
+#[test]
+fn published_packages_have_the_texts_of_the_licences() {
+    let root = std::fs::canonicalize(wavesim_tests::root()).unwrap();
+    let mut packages = published_crates(&root);
+    assert!(packages.len() > 40, "{packages:?}");
+    packages.push(root.join("hosts/python"));
+    let mut missing = Vec::new();
+    for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        let text = std::fs::read_to_string(root.join(name)).unwrap();
+        for package in &packages {
+            let copy = package.join(name);
+            if std::fs::read_to_string(&copy).ok().as_ref() != Some(&text) {
+                missing.push(copy.display().to_string());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
