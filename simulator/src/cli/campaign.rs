@@ -5,7 +5,7 @@ use super::output::emit;
 use super::{Cli, Command};
 use super::{FAILED, INTERRUPTED, OK, progress};
 use anyhow::{Context as _, bail};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
@@ -269,10 +269,8 @@ impl Bar {
     fn new(quiet: bool) -> Bar {
         let hidden = quiet || !std::io::stderr().is_terminal();
         let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new(0) };
-        let template = "{elapsed_precise} {wide_bar} {pos}/{len} cases, {per_sec}, {eta} left{msg}";
-        bar.set_style(
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
-        );
+        let template = "{elapsed_precise} {wide_bar} {pos}/{len} cases, {per_sec}{left}{msg}";
+        bar.set_style(progress::style(template));
         Bar(bar)
     }
 

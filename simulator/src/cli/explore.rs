@@ -11,7 +11,7 @@ use super::memory::Memory;
 use super::output::emit;
 use super::{FAILED, INTERRUPTED, OK, progress};
 use anyhow::bail;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
@@ -326,10 +326,10 @@ fn bar(args: &ExploreArgs) -> ProgressBar {
         true => (ProgressBar::new_spinner(), "{elapsed_precise} {human_pos} executions{msg}"),
         false => (
             ProgressBar::new(args.random),
-            "{elapsed_precise} {wide_bar} {human_pos}/{human_len} schedules{msg}, {eta} left",
+            "{elapsed_precise} {wide_bar} {human_pos}/{human_len} schedules{msg}{left}",
         ),
     };
-    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_style(progress::style(template));
     bar
 }
 

@@ -1,7 +1,8 @@
 //! Support for long runs: a progress bar on the terminal, and Ctrl-C.
 
 use super::INTERRUPTED;
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +29,20 @@ pub fn exit_on_interrupt() {
 pub fn catch_interrupts() {
     POLLED.store(true, Ordering::Relaxed);
     exit_on_interrupt();
+}
+
+/// A style of progress bars whose `{left}` is the remaining time, and empty until that is known.
+pub fn style(template: &str) -> ProgressStyle {
+    let left = |state: &ProgressState, out: &mut dyn Write| {
+        let time = state.eta();
+        if !time.is_zero() {
+            // The terminal's line is a string, which takes all that is written.
+            let _ = write!(out, ", {:#} left", HumanDuration(time));
+        }
+    };
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("left", left)
 }
 
 /// Progress in instructions and waves, shown on a terminal if the run takes longer than [`DELAY`].
@@ -74,12 +89,10 @@ impl Bar {
         if ended.load(Ordering::Relaxed) {
             return;
         }
-        let bar = ProgressBar::new(self.total);
+        let bar = ProgressBar::new(self.total).with_elapsed(DELAY);
         // Nobody knows how many instructions a kernel takes. Once waves have ended, their number tells the time.
-        let [unknown, known] = ["{elapsed_precise} {msg}", "{elapsed_precise} {wide_bar} {msg}, {eta} left"]
-            .map(|template| {
-                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-            });
+        let [unknown, known] =
+            ["{elapsed_precise} {msg}", "{elapsed_precise} {wide_bar} {msg}{left}"].map(style);
         bar.set_style(unknown);
         let mut started = false;
         while !ended.load(Ordering::Relaxed) {
