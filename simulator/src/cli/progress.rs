@@ -1,7 +1,7 @@
 //! Support for long runs: a progress bar on the terminal, and Ctrl-C.
 
 use super::INTERRUPTED;
-use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::Once;
@@ -85,11 +85,13 @@ impl Bar {
     }
 
     fn show(&self, ended: &AtomicBool) {
+        // Its time and rate count from here.
+        let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::hidden());
         std::thread::park_timeout(DELAY);
         if ended.load(Ordering::Relaxed) {
             return;
         }
-        let bar = ProgressBar::new(self.total).with_elapsed(DELAY);
+        bar.set_draw_target(ProgressDrawTarget::stderr());
         // Nobody knows how many instructions a kernel takes. Once waves have ended, their number tells the time.
         let [unknown, known] =
             ["{elapsed_precise} {msg}", "{elapsed_precise} {wide_bar} {msg}{left}"].map(style);
