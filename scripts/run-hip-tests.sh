@@ -37,14 +37,33 @@ for name in "$@"; do
     fi
 done
 
-# Prints the objects that the tests of a folder share: those of its files without tests.
+# Lists the files of a folder without tests.
+helpers() {
+    grep -LE 'TEST_CASE|int main' "$checkout/unit/$1"/*.c{c,pp} 2>/dev/null || true
+}
+
+# Prints the objects that the tests of a folder share: those of its helpers, except for modules that tests load as files.
 shared() {
     local file object
     while read -r file; do
-        object=$out/${1//\//-}-$(basename "$file" .cc).shared.o
+        object=$out/${1//\//-}-$(basename "${file%.*}").shared.o
         [ -e "$object" ] || "$clang" "${hip[@]}" "${flags[@]}" -c "$file" -o "$object" 2>/dev/null || continue
         echo "$object"
-    done < <(grep -LE 'TEST_CASE|int main' "$checkout/unit/$1"/*.cc)
+    done < <(helpers "$1" | xargs -r grep -L 'extern "C"\|texture<')
+}
+
+# Makes the folder in which the tests of a folder run, with the files that they open: headers and code objects.
+prepare() {
+    local file run=$out/run/$1
+    [ ! -d "$run" ] || return 0
+    mkdir -p "$run"
+    (cd "$checkout/unit/$1" && find . -name '*.h' -o -name '*.txt' ! -name CMakeLists.txt) | while read -r file; do
+        mkdir -p "$run/$(dirname "$file")"
+        cp "$checkout/unit/$1/$file" "$run/$file"
+    done
+    while read -r file; do
+        "$clang" "${hip[@]}" "${flags[@]}" --cuda-device-only "$file" -o "$run/$(basename "${file%.*}").code" 2>/dev/null || true
+    done < <(helpers "$1")
 }
 
 printf '%-60s %7s %7s %7s  %s\n' file passed failed seconds remark
@@ -56,23 +75,26 @@ for file in "${files[@]}"; do
         mapfile -t objects < <(shared "$(dirname "$file")")
         if ! "$clang" "${hip[@]}" "${flags[@]}" -c "$checkout/unit/$file" -o "$program.o" >"$log" 2>&1 ||
             ! "$clang" "$program.o" "$out/main.o" "$out/hip_test_context.o" "$out/hip_test_features.o" "${objects[@]}" \
-                -L "$HIP_LIBRARY" -lamdhip64 -lpthread -lrt -ldl -o "$program" >>"$log" 2>&1; then
+                -L "$HIP_LIBRARY" -lamdhip64 -lhiprtc -lpthread -lrt -ldl -o "$program" >>"$log" 2>&1; then
             printf '%-60s %7s %7s %7s  %s\n' "$file" 0 0 - "not compiled: $(grep -m1 -o 'error: .*' "$log" | cut -c1-60)"
             continue
         fi
         rm "$program.o"
     fi
+    prepare "$(dirname "$file")"
     started=$(date +%s)
     status=0
-    LD_LIBRARY_PATH=$HIP_LIBRARY timeout "${SECONDS_EACH:-120}" "$program" >"$log" 2>&1 || status=$?
+    (cd "$out/run/$(dirname "$file")" &&
+        LD_LIBRARY_PATH=$HIP_LIBRARY WAVESIM_ROCM_PATH=$ROCM WAVESIM_DEVICE_LIBS=$BITCODE \
+            timeout --kill-after=5 "${SECONDS_EACH:-120}" "$program" >"$log" 2>&1) || status=$?
     seconds=$(($(date +%s) - started))
     # `test cases: 12 | 10 passed | 2 failed`, or `All tests passed (30 assertions in 12 test cases)`.
     passed=$(sed -n 's/.* in \([0-9]*\) test cases\{0,1\}).*/\1/p; s/^test cases:.*| *\([0-9]*\) passed.*/\1/p' "$log" | tail -1)
     failed=$(sed -n 's/^test cases:.*| *\([0-9]*\) failed.*/\1/p' "$log" | tail -1)
-    remark=$(grep -m1 -o 'Unit_[A-Za-z0-9_]*' "$log" || true)
+    remark=$(grep -a -m1 -o 'Unit_[A-Za-z0-9_]*' "$log" || true)
     case $status in
         0) remark= ;;
-        124) remark="stopped in $(grep -o 'Unit_[A-Za-z0-9_]*' "$log" | tail -1)" ;;
+        124 | 137) remark="stopped in $(grep -a -o 'Unit_[A-Za-z0-9_]*' "$log" | tail -1)" ;;
         *) [ -n "$failed" ] || remark="ended with status $status" ;;
     esac
     printf '%-60s %7s %7s %7s  %s\n' "$file" "${passed:-0}" "${failed:-0}" "$seconds" "$remark"
