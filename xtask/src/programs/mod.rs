@@ -13,6 +13,7 @@ use anyhow::{Context as _, bail};
 use list::{PROGRAMS, Program, Run};
 use outcome::Outcome;
 use root::Root;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -132,7 +133,8 @@ fn execute(root: &Root, program: &Program, run: &Run, patience: u32) -> anyhow::
     let status = command.status().context("timeout")?;
     let text = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
     let mut outcome = (run.count)(&text, status.success());
-    if status.code() == Some(124) || status.code() == Some(137) {
+    // `timeout` ends itself with the program that ignores its first signal.
+    if matches!(status.code(), Some(124 | 137)) || status.signal() == Some(9) {
         outcome.remark = format!("stopped after {limit} s");
         outcome.crashed = false;
     }
