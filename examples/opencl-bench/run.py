@@ -2,10 +2,11 @@
 """Runs the kernels of kernels.cl on wavesim, on pocl, and as C for the host, and prints a table in Markdown.
 
     examples/opencl-bench/run.py [--threads N] [KERNEL...]
+    examples/opencl-bench/run.py --scaling N [KERNEL...]
 
 Needs clang-19 (or $CC), OpenCL's headers and loader, and pocl (Debian: ocl-icd-opencl-dev, pocl-opencl-icd).
 wavesim's library is target/release/libwavesim_opencl.so, or $WAVESIM_OPENCL_LIBRARY. Each time is the CPU time of a
-warm launch.
+warm launch. --scaling compares the time that passes with one thread of wavesim and with N, which takes N idle processors.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import datetime
 import math
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -47,6 +49,24 @@ def run(program, kernels, icd, environment):
     return " ".join(lines[0][1:]), times
 
 
+def print_scaling(program, kernels, icd, own, threads):
+    """Prints how much faster wavesim is with this number of threads than with one: medians of five pairs of runs."""
+    ratios = {}
+    for _ in range(5):
+        times = []
+        for count in (1, threads):
+            settings = own | {"WAVESIM_THREADS": str(count), "BENCH_CLOCK": "wall"}
+            times.append(run(program, kernels, icd, settings)[1])
+        for name, (one, _) in times[0].items():
+            ratios.setdefault(name, []).append(one / times[1][name][0])
+    print(f"{datetime.date.today()}, {cpu_name()}\n")
+    print(f"| kernel | {threads} threads against one |\n| --- | ---: |")
+    medians = {name: statistics.median(values) for name, values in ratios.items()}
+    for name, ratio in medians.items():
+        print(f"| {name} | {ratio:.2f} |")
+    print(f"| geometric mean | {geometric_mean(medians.values()):.2f} |")
+
+
 def geometric_mean(values):
     values = list(values)
     return math.exp(sum(map(math.log, values)) / len(values))
@@ -60,6 +80,7 @@ def cpu_name():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1, help="host threads of either platform")
+    parser.add_argument("--scaling", type=int, metavar="N", help="wavesim with N threads against one")
     parser.add_argument("--no-pocl", action="store_true", help="without pocl's column")
     parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     args = parser.parse_args()
@@ -72,6 +93,9 @@ def main():
         icd.write_text(f"{library}\n")
         threads = str(args.threads)
         own = {"WAVESIM_ENGINE": os.environ.get("WAVESIM_ENGINE", "jit"), "WAVESIM_THREADS": threads}
+        if args.scaling:
+            print_scaling(program, args.kernels, icd, own, args.scaling)
+            return
         version, times = run(program, args.kernels, icd, own)
         pocl_version, pocl = "", {}
         if not args.no_pocl:
