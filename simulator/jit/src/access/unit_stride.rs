@@ -19,9 +19,9 @@ struct Steps {
     words: V,
     /// The last lane's offset relative to the first lane's, in bytes.
     last: Src,
-    /// 1 if the stride is the size of an element, otherwise 0.
+    /// 1 if the lanes of each packet advance by the size of an element, otherwise 0.
     contiguous: Src,
-    /// 1 if all lanes have one offset, otherwise 0.
+    /// 1 if the lanes of each packet have one offset, otherwise 0. The offsets of packets may differ.
     uniform: Src,
 }
 
