@@ -72,7 +72,11 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=60, help="time limit of a test")
     parser.add_argument("--target", default="gfx1100", metavar="GPU")
     parser.add_argument("--list", action="store_true", help="print the tests of the sample instead")
-    return parser.parse_intermixed_args()
+    given = parser.parse_intermixed_args()
+    folder = given.checkout / SUITES[given.suite].folder
+    if not folder.is_dir():
+        parser.error(f"there is no {folder}: CHECKOUT is a clone of {SUITES[given.suite].commit}")
+    return given
 
 
 class Runner:

@@ -84,11 +84,15 @@ def main():
     parser.add_argument("--no-pocl", action="store_true", help="without pocl's column")
     parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     args = parser.parse_args()
+    if args.scaling is not None and args.scaling < 2:
+        parser.error("--scaling takes a number of threads from 2 on")
+    default = HERE.parents[1] / "target/release/libwavesim_opencl.so"
+    library = pathlib.Path(os.environ.get("WAVESIM_OPENCL_LIBRARY", default)).resolve()
+    if not library.is_file():
+        parser.error(f"there is no {library}: cargo build --release -p wavesim-opencl")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         program, compiler = build(folder)
-        default = HERE.parents[1] / "target/release/libwavesim_opencl.so"
-        library = pathlib.Path(os.environ.get("WAVESIM_OPENCL_LIBRARY", default)).resolve()
         icd = folder / "wavesim.icd"
         icd.write_text(f"{library}\n")
         threads = str(args.threads)
