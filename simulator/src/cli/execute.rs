@@ -295,6 +295,9 @@ impl Execution {
                     writeln!(out, "{}", with_statistics(object))?;
                 }
                 emit(fault);
+                if fault.kind == FaultKind::InstructionLimit {
+                    emit("note: a kernel that needs more instructions runs with a larger --max-instructions");
+                }
                 return Ok(if fault.kind == FaultKind::Interrupted { INTERRUPTED } else { FAILED });
             }
         };

@@ -174,6 +174,7 @@ fn progress_can_be_disabled() {
     let output = wavesim(&["run", &path, "--max-instructions", "60000000"]).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(!errors.contains(" waves") && errors.contains("60000000 instructions"), "{errors}");
+    assert!(errors.contains("a larger --max-instructions"), "{errors}");
 }
 
 /// Commands other than `tui` print plain text with NO_COLOR, on a terminal too.
