@@ -74,13 +74,18 @@ impl Cache {
         Cache { folder, max_bytes }
     }
 
-    fn path(&self, key: &Key) -> PathBuf {
-        let name: String = key.0.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(name)
+    /// Returns the file of an entry.
+    pub fn path(&self, key: &Key) -> PathBuf {
+        self.folder.join(digits(&key.0.clone().finalize()))
     }
 
     /// Returns the entry of a key if the files that clang has read are unchanged.
     pub fn find(&self, key: &Key) -> Option<Entry> {
+        Some(self.find_with_files(key)?.0)
+    }
+
+    /// The same, and the files.
+    pub fn find_with_files(&self, key: &Key) -> Option<(Entry, Vec<PathBuf>)> {
         let path = self.path(key);
         let bytes = std::fs::read(&path).ok()?;
         let (content, checksum) = bytes.split_at_checked(bytes.len().checked_sub(32)?)?;
@@ -88,6 +93,7 @@ impl Cache {
             return None;
         }
         let mut rest = content.strip_prefix(MAGIC)?;
+        let mut files = Vec::new();
         for _ in 0..number(&mut rest)? {
             let (file, expected) = (field(&mut rest)?, rest.split_off(..32)?);
             // Paths on Unix are any bytes; those of other systems are text.
@@ -95,13 +101,12 @@ impl Cache {
             if hash(&std::fs::read(file).ok()?)[..] != *expected {
                 return None;
             }
+            files.push(PathBuf::from(file));
         }
         let log = String::from_utf8(field(&mut rest)?.to_vec()).ok()?;
         let binary = field(&mut rest)?.to_vec();
-        // Used now, so removed late.
-        let file = std::fs::File::options().append(true).open(&path);
-        let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
-        Some(Entry { binary, log })
+        touch(&path);
+        Some((Entry { binary, log }, files))
     }
 
     /// Stores the result of a compilation that has read these files, unless it can differ the next time.
@@ -124,12 +129,17 @@ impl Cache {
         put(&mut bytes, &entry.binary);
         let checksum = hash(&bytes);
         bytes.extend(checksum);
+        self.store_file(&self.path(key), &bytes)
+    }
+
+    /// Writes a file in the folder, unless it is too large.
+    pub fn store_file(&self, path: &Path, bytes: &[u8]) -> Option<()> {
         if bytes.len() as u64 > self.max_bytes / 4 {
             return None;
         }
         create_private(&self.folder)?;
         self.make_room(bytes.len() as u64);
-        wavesim_files::write(&self.path(key), |out| out.write_all(&bytes)).ok()
+        wavesim_files::write(path, |out| out.write_all(bytes)).ok()
     }
 
     /// Removes the entries that have not been used for the longest time, until `bytes` more fit. Files that processes
@@ -168,7 +178,15 @@ pub fn is_volatile(text: &[u8]) -> bool {
         .any(|(at, pair)| pair == b"__" && VOLATILE.iter().any(|name| text[at..].starts_with(name)))
 }
 
-/// Returns the files that a rule of a Makefile names as prerequisites (`clang -MD`), without those in `except`.
+/// Returns the options with which clang writes all files that it has read as a rule of a Makefile. The driver of clang 21
+/// ignores `-MF` for HIP, so these are options of the compiler itself.
+pub fn dependency_options(rule: &Path) -> Vec<String> {
+    let rule = rule.display().to_string();
+    let options = ["-dependency-file", &rule, "-MT", "result", "-sys-header-deps"];
+    options.iter().flat_map(|option| ["-Xclang".to_string(), option.to_string()]).collect()
+}
+
+/// Returns the files that a rule of a Makefile names as prerequisites, without those in `except`.
 pub fn prerequisites(rule: &str, except: &Path) -> Vec<PathBuf> {
     let (mut words, mut word) = (Vec::new(), String::new());
     let mut chars = rule.chars().peekable();
@@ -193,6 +211,21 @@ pub fn prerequisites(rule: &str, except: &Path) -> Vec<PathBuf> {
 
 fn hash(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
+}
+
+fn digits(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the SHA-256 hash of some bytes in hexadecimal digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    digits(&hash(bytes))
+}
+
+/// Notes that a file is used now, so that it is removed late.
+pub fn touch(path: &Path) {
+    let file = std::fs::File::options().append(true).open(path);
+    let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
 }
 
 fn put(bytes: &mut Vec<u8>, field: &[u8]) {

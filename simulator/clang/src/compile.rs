@@ -2,9 +2,11 @@
 
 use crate::cache::{self, Cache, Entry, Key};
 use crate::options::Language;
-use crate::{Clang, Libraries, Run, TARGET, TempDir};
+use crate::precompiled::{self, PRELUDE, Request};
+use crate::{Clang, Libraries, ROCM_LIBRARIES, Run, TARGET, TempDir};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
 
 /// A source and how to compile it.
@@ -104,16 +106,6 @@ __global char *__printf_alloc(unsigned bytes) {
   return at + bytes <= buffer[1] && at + bytes >= at ? (__global char *)(buffer + 2) + at : 0;
 }
 ";
-/// The macro of the wave size, which LLVM 22 no longer defines, and the headers of HIP 6 use.
-const WAVE_SIZE: &str = "\
-#ifndef __AMDGCN_WAVEFRONT_SIZE
-#ifdef __GFX9__
-#define __AMDGCN_WAVEFRONT_SIZE 64
-#else
-#define __AMDGCN_WAVEFRONT_SIZE 32
-#endif
-#endif
-";
 /// Replacements for functions of libclc that expect another runtime's hidden arguments. Inline, so that
 /// linked objects do not define them twice.
 const OFFSETS: &str = "\
@@ -129,6 +121,11 @@ inline size_t __attribute__((overloadable, always_inline)) get_global_id(uint di
 /// Debug information: with types and variables, and if the compiler fails with these, of lines.
 const DEBUG_INFO: &str = "-g";
 const LINES_ONLY: &str = "-g1";
+
+/// The option by which programs choose another type of pointer differences, as of AMD's hiprtc.
+const LONG_LONG_DIFFERENCES: &str = "-D__HIPRTC_PTRDIFF_T_IS_LONG_LONG__=1";
+/// Number of the arguments that include the text of the prelude of HIP programs.
+const TEXT: usize = 2;
 
 /// The image functions of OpenCL C, for libclc.
 const IMAGES: &str = include_str!("images.cl");
@@ -193,16 +190,12 @@ impl Job<'_> {
             return Ok(Output { binary: Some(binary), log });
         }
         let rule = folder.path("program.d");
-        arguments.extend(["-MD".to_string(), "-MF".to_string(), rule.display().to_string()]);
-        let mut run = clang.run_until(&folder, &arguments, stop)?;
-        if run.as_ref().is_some_and(Run::has_crashed)
-            && let Some(level) = arguments.iter_mut().find(|argument| *argument == DEBUG_INFO)
-        {
-            // LLVM 19 crashes where functions that clang declares itself, as `printf`, are called by libraries, too.
-            *level = LINES_ONLY.to_string();
-            run = clang.run_until(&folder, &arguments, stop)?;
-        }
-        let Run { success, log } = run.ok_or(CompileError::Stopped)?;
+        arguments.extend(cache::dependency_options(&rule));
+        let prelude = match (&cache, self.language) {
+            (Some((cache, _)), Language::Hip) => self.precompiled(clang, cache, &folder, &arguments, stop)?,
+            _ => None,
+        };
+        let Run { success, log } = self.run(clang, &folder, arguments, prelude, stop)?;
         let binary = if success { Some(std::fs::read(out)?) } else { None };
         if let Some((cache, key)) = cache
             && let Some(binary) = &binary
@@ -212,6 +205,54 @@ impl Job<'_> {
             cache.store(&key, &files, &Entry { binary: binary.clone(), log: log.clone() });
         }
         Ok(Output { binary, log })
+    }
+
+    /// Runs clang, with a precompiled prelude in the place of its text if there is one that clang accepts.
+    fn run(
+        &self,
+        clang: &Clang,
+        folder: &TempDir,
+        mut arguments: Vec<String>,
+        prelude: Option<PathBuf>,
+        stop: &AtomicBool,
+    ) -> Result<Run, CompileError> {
+        let run = |arguments: &[String]| {
+            clang.run_until(folder, arguments, Stdio::null(), stop)?.ok_or(CompileError::Stopped)
+        };
+        if let Some(file) = prelude {
+            let include =
+                ["-Xclang", "-include-pch", "-Xclang", &file.display().to_string()].map(String::from);
+            let result = run(&[&include, &arguments[TEXT..]].concat())?;
+            if result.success || !(result.has_crashed() || precompiled::is_refused(&result.log)) {
+                return Ok(result);
+            }
+        }
+        let result = run(&arguments)?;
+        if result.has_crashed()
+            && let Some(level) = arguments.iter_mut().find(|argument| *argument == DEBUG_INFO)
+        {
+            // LLVM 19 crashes where functions that clang declares itself, as `printf`, are called by libraries, too.
+            *level = LINES_ONLY.to_string();
+            return run(&arguments);
+        }
+        Ok(result)
+    }
+
+    /// Returns the precompiled prelude for this program, if there can be one.
+    fn precompiled(
+        &self,
+        clang: &Clang,
+        cache: &Cache,
+        folder: &TempDir,
+        arguments: &[String],
+        stop: &AtomicBool,
+    ) -> Result<Option<PathBuf>, CompileError> {
+        let base = self.hip_base()?;
+        let names_libraries = |argument: &&String| argument.starts_with(ROCM_LIBRARIES);
+        let libraries: Vec<_> = arguments.iter().filter(names_libraries).cloned().collect();
+        let (program, headers) = (self.arguments, self.headers);
+        Ok(Request { clang, cache, folder, base: &base, libraries: &libraries, program, headers, stop }
+            .find())
     }
 
     /// Returns everything that the result depends on, apart from the files that clang reads. `None` if it is
@@ -229,7 +270,7 @@ impl Job<'_> {
             key.add(argument.replace(&own, "").as_bytes());
         }
         // The texts of the files in the folder.
-        [PRINTF, OFFSETS, IMAGES, WAVE_SIZE].iter().for_each(|text| key.add(text.as_bytes()));
+        [PRINTF, OFFSETS, IMAGES, PRELUDE].iter().for_each(|text| key.add(text.as_bytes()));
         if let Source::Text { text, .. } = self.source {
             key.add(text.as_bytes());
         }
@@ -279,20 +320,35 @@ impl Job<'_> {
         Ok(arguments)
     }
 
-    fn hip(&self, clang: &Clang, folder: &TempDir) -> Result<Vec<String>, CompileError> {
+    /// Returns the arguments of HIP programs that the meaning of headers depends on.
+    fn hip_base(&self) -> Result<Vec<String>, CompileError> {
         let headers = hip_headers().ok_or(CompileError::NoHeaders)?;
-        let libraries = Libraries::find(clang).filter(|found| matches!(found, Libraries::Rocm(_)));
-        let libraries = libraries.ok_or(CompileError::NoLibraries(Language::Hip))?;
         let mut arguments = vec!["-x".to_string(), "hip".to_string(), "--cuda-device-only".to_string()];
         arguments.extend(["--no-gpu-bundle-output", "-O3", DEBUG_INFO, "-std=c++17"].map(String::from));
         arguments.push(format!("--offload-arch={}", self.processor));
         arguments.push(format!("--rocm-path={}", headers.display()));
-        let wave_size = folder.write("wave_size.h", WAVE_SIZE.as_bytes())?;
-        arguments.extend(["-include".to_string(), wave_size.display().to_string()]);
-        arguments.extend(["-include".to_string(), "hip/hip_runtime.h".to_string()]);
+        if self.to == Format::Bitcode {
+            arguments.push("-fgpu-rdc".to_string());
+        }
+        if self.arguments.iter().any(|argument| argument == LONG_LONG_DIFFERENCES) {
+            // Clang's own headers, which are included first, define the type.
+            let own = ["-D__PTRDIFF_TYPE__=long long", "-Wno-builtin-macro-redefined"];
+            arguments.extend(own.map(String::from));
+        }
+        Ok(arguments)
+    }
+
+    fn hip(&self, clang: &Clang, folder: &TempDir) -> Result<Vec<String>, CompileError> {
+        let base = self.hip_base()?;
+        let libraries = Libraries::find(clang).filter(|found| matches!(found, Libraries::Rocm(_)));
+        let libraries = libraries.ok_or(CompileError::NoLibraries(Language::Hip))?;
+        let prelude = folder.write("prelude.h", PRELUDE.as_bytes())?;
+        // These `TEXT` arguments come first.
+        let mut arguments = vec!["-include".to_string(), prelude.display().to_string()];
+        arguments.extend(base);
         arguments.extend(libraries.options(clang, self.processor, folder)?);
         if self.to == Format::Bitcode {
-            arguments.extend(["-fgpu-rdc", "-emit-llvm", "-c"].map(String::from));
+            arguments.extend(["-emit-llvm", "-c"].map(String::from));
         }
         Ok(arguments)
     }
@@ -350,5 +406,99 @@ mod tests {
         // Errors are not kept.
         let wrong = compile("kernel void f(", "-O1");
         assert!(wrong.binary.is_none() && entries().len() == 2);
+    }
+
+    #[test]
+    fn headers_are_precompiled_once() {
+        let clang = Clang::for_processor("gfx1100").ok().filter(|clang| Libraries::find(clang).is_some());
+        let Some(clang) = clang.filter(|_| hip_headers().is_some()) else {
+            println!("skipped: clang, its libraries or the headers of HIP are not installed");
+            return;
+        };
+        let folder = TempDir::new().unwrap();
+        let cache = Cache::new(folder.path("cache"), 256 << 20);
+        let compile = |cache: Option<&Cache>, text: &str, header: &str, arguments: &[&str], to: Format| {
+            let job = Job {
+                language: Language::Hip,
+                source: Source::Text { name: "a.hip", text },
+                headers: &[(header.to_string(), "#define FROM_HEADER 2".to_string())],
+                processor: "gfx1100",
+                arguments: &arguments.iter().map(|argument| argument.to_string()).collect::<Vec<_>>(),
+                to,
+            };
+            let out = job.compile_with(&clang, &AtomicBool::new(false), cache).unwrap();
+            assert!(out.binary.is_some(), "{}", out.log);
+            out
+        };
+        let precompiled = || {
+            let files = std::fs::read_dir(folder.path("cache")).unwrap().map(|file| file.unwrap().path());
+            let mut files: Vec<_> = files.filter(|path| path.extension().is_some()).collect();
+            files.sort();
+            files
+        };
+        let text = |last: &str| {
+            format!(
+                "#include \"own.h\"\n__global__ void f(hip_bfloat16 *a, __half *b, hipFloatComplex *c) \
+                 {{ *a = hip_bfloat16(HIP_INF_F); *b = __half(FROM_HEADER); *c = hipConjf(*c); {last} }}"
+            )
+        };
+        let code = Format::CodeObject;
+        compile(Some(&cache), &text(""), "own.h", &["-DOWN=1"], code);
+        let [first] = &precompiled()[..] else { panic!("{:?}", precompiled()) };
+        let made = std::fs::metadata(first).unwrap().ino();
+        // Another program, with macros that the headers do not know.
+        compile(Some(&cache), &text("a[OWN] = a[0];"), "own.h", &["-DOWN=5"], code);
+        assert_eq!(precompiled().len(), 1);
+        assert_eq!(std::fs::metadata(first).unwrap().ino(), made);
+        // Macros that the headers test, and options.
+        let difference = "static_assert(std::is_same<ptrdiff_t, long long>::value, \"\");";
+        compile(Some(&cache), &text(difference), "own.h", &["-D__HIPRTC_PTRDIFF_T_IS_LONG_LONG__=1"], code);
+        compile(Some(&cache), &text(""), "own.h", &["-ffast-math"], code);
+        compile(Some(&cache), &text(""), "own.h", &[], Format::Bitcode);
+        assert_eq!(precompiled().len(), 4);
+        // The text is used where a header of the program or a macro replaces something in those of HIP,
+        let own = "__attribute__((global)) void f(int *a) { *a = FROM_HEADER; }";
+        compile(Some(&cache), own, "hip/hip_runtime.h", &[], code);
+        compile(Some(&cache), &text(""), "own.h", &["-DhipConjf=renamed"], code);
+        assert_eq!(precompiled().len(), 4);
+        // and where the file is damaged, which makes a new one.
+        let bytes = std::fs::read(first).unwrap();
+        std::fs::write(first, &bytes[..bytes.len() / 2]).unwrap();
+        compile(Some(&cache), &text("a[3] = a[0];"), "own.h", &[], code);
+        assert_eq!(std::fs::metadata(first).unwrap().len(), bytes.len() as u64);
+        // Clang accepts the file: the text does not exist.
+        let source = folder.write("b.hip", b"__global__ void f(__half *a) { *a = __half(1); }").unwrap();
+        let job = Job {
+            language: Language::Hip,
+            source: Source::File(&source),
+            headers: &[],
+            processor: "gfx1100",
+            arguments: &[],
+            to: code,
+        };
+        let mut arguments = job.hip(&clang, &folder).unwrap();
+        arguments.extend([source.display().to_string(), "-fsyntax-only".to_string()]);
+        let run = |arguments: &[String], file: &Path| {
+            let file = Some(file.to_path_buf());
+            job.run(&clang, &folder, arguments.to_vec(), file, &AtomicBool::new(false)).unwrap().success
+        };
+        let mut without = arguments.clone();
+        without[1] = folder.path("nonexistent.h").display().to_string();
+        assert!(run(&without, first));
+        // A file that it refuses is not used.
+        let garbage = folder.write("garbage.pch", b"no header").unwrap();
+        assert!(run(&arguments, &garbage) && !run(&without, &garbage));
+        // Both have the same code.
+        let instructions = |out: Output| {
+            let binary = out.binary.unwrap();
+            let file = folder.write("code", &binary).unwrap();
+            let copy = std::process::Command::new("llvm-objcopy-19")
+                .args(["-O", "binary", "--only-section=.text"])
+                .args([&file, &folder.path("text")])
+                .status();
+            copy.is_ok_and(|status| status.success()).then(|| folder.read("text").unwrap())
+        };
+        let with = instructions(compile(Some(&cache), &text("a[4] = a[0];"), "own.h", &[], code));
+        assert_eq!(with, instructions(compile(None, &text("a[4] = a[0];"), "own.h", &[], code)));
     }
 }

@@ -7,6 +7,7 @@ pub mod cache;
 pub mod compile;
 pub mod options;
 mod platform;
+mod precompiled;
 mod process;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ const ROCM: [&str; 7] = [
     "/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode",
     "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
 ];
+/// Clang's option for the directory of ROCm's device libraries.
+const ROCM_LIBRARIES: &str = "--rocm-device-lib-path=";
 /// Directories of libclc.
 const LIBCLC: [&str; 3] = ["/usr/lib/clc", "/usr/share/clc", "/usr/lib64/clc"];
 /// libclc for AMD GPUs, in LLVM 22 and before.
@@ -184,18 +187,20 @@ impl Clang {
         folder: &TempDir,
         arguments: impl IntoIterator<Item = S>,
     ) -> io::Result<Run> {
-        let run = self.run_until(folder, arguments, &AtomicBool::new(false))?;
+        let run = self.run_until(folder, arguments, Stdio::null(), &AtomicBool::new(false))?;
         run.ok_or_else(|| io::ErrorKind::Interrupted.into())
     }
 
-    /// The same, until `stop` is set: then clang is killed, and the result is `None`.
+    /// The same with an input, until `stop` is set: then clang is killed, and the result is `None`.
     fn run_until<S: AsRef<OsStr>>(
         &self,
         folder: &TempDir,
         arguments: impl IntoIterator<Item = S>,
+        input: Stdio,
         stop: &AtomicBool,
     ) -> io::Result<Option<Run>> {
         let mut command = Command::new(&self.program);
+        command.stdin(input);
         // Source code can make clang crash; the files of the crash would remain.
         command.arg("-fno-crash-diagnostics").args(arguments);
         let Some(output) = process::output_until(&mut command, stop)? else { return Ok(None) };
@@ -280,7 +285,7 @@ impl Libraries {
         let digits = processor.trim_start_matches("gfx");
         let of_processor = format!("oclc_isa_version_{digits}.bc");
         if rocm.join(&of_processor).is_file() || !rocm.is_dir() {
-            return Ok(vec![format!("--rocm-device-lib-path={}", rocm.display())]);
+            return Ok(vec![format!("{ROCM_LIBRARIES}{}", rocm.display())]);
         }
         let libraries = folder.path("libraries");
         std::fs::create_dir(&libraries)?;
@@ -297,7 +302,7 @@ impl Libraries {
         let output = [OsStr::new("-emit-llvm"), OsStr::new("-c"), source.as_os_str(), OsStr::new("-o")];
         let run = clang.run(folder, make.chain(output).chain([target.as_os_str()]))?;
         match run.success {
-            true => Ok(vec![format!("--rocm-device-lib-path={}", libraries.display())]),
+            true => Ok(vec![format!("{ROCM_LIBRARIES}{}", libraries.display())]),
             false => Err(io::Error::other(run.log)),
         }
     }

@@ -9,13 +9,14 @@ use std::time::Duration;
 /// Time between two looks at a running process.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Runs a process to its end and returns its output, or `None` if `stop` was set first: then the process has been
+/// Runs a process with its standard input to its end and returns its output, or `None` if `stop` was set first: then the process has been
 /// killed, on Unix with all its children.
 pub fn output_until(command: &mut Command, stop: &AtomicBool) -> io::Result<Option<Output>> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     // The driver of clang starts the compiler and the linker as processes of their own.
     platform::own_group(command);
     let mut child = command.spawn()?;
+    let _watch = platform::Watch::start(&child);
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let status = loop {
         if let Some(status) = child.try_wait()? {
