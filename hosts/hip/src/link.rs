@@ -68,12 +68,19 @@ fn create() -> Handle {
     handle
 }
 
-fn add(link: Handle, kind: c_int, bytes: Vec<u8>) -> Result<(), LinkError> {
+/// Checks the link and the kind of an input.
+fn accept(link: Handle, kind: c_int) -> Result<(), LinkError> {
+    with(link, |_| Ok(()))?;
     if kind != BITCODE {
         let message =
             format!("input of kind {kind}: only LLVM bitcode (hipJitInputLLVMBitcode) is supported");
         return Err(LinkError::Input(message));
     }
+    Ok(())
+}
+
+fn add(link: Handle, kind: c_int, bytes: Vec<u8>) -> Result<(), LinkError> {
+    accept(link, kind)?;
     // Magic numbers of raw bitcode and of wrapped bitcode.
     if ![&b"BC\xc0\xde"[..], b"\xde\xc0\x17\x0b"].iter().any(|magic| bytes.starts_with(magic)) {
         return Err(LinkError::Input("the input is not LLVM bitcode".to_string()));
@@ -85,6 +92,7 @@ fn add(link: Handle, kind: c_int, bytes: Vec<u8>) -> Result<(), LinkError> {
 }
 
 fn add_file(link: Handle, kind: c_int, path: &str) -> Result<(), LinkError> {
+    accept(link, kind)?;
     let bytes = std::fs::read(path).map_err(|e| LinkError::File(format!("{path}: {e}")))?;
     add(link, kind, bytes)
 }

@@ -236,46 +236,57 @@ fn bitcode(program: Handle) -> RtcResult<Vec<u8>> {
 ///
 /// # Safety
 /// Unless it is null, `out` has room for all bytes.
-unsafe fn put(bytes: RtcResult<Vec<u8>>, out: Memory) -> RtcResult {
+unsafe fn put(bytes: impl FnOnce() -> RtcResult<Vec<u8>>, out: Memory) -> RtcResult {
+    if out.is_null() {
+        return Err(Rtc::INVALID_INPUT);
+    }
     // SAFETY: the caller guarantees the memory.
-    unsafe { out.write(&bytes?) };
-    if out.is_null() { Err(Rtc::INVALID_INPUT) } else { Ok(()) }
+    unsafe { out.write(&bytes()?) };
+    Ok(())
+}
+
+/// Returns a size to the caller, who must want it.
+fn put_size(bytes: impl FnOnce() -> RtcResult<usize>, out: Out<usize>) -> RtcResult {
+    if out.is_null() { Err(Rtc::INVALID_INPUT) } else { out.put(bytes()?) }
 }
 
 /// `hiprtcGetCodeSize`.
 pub unsafe extern "C" fn hiprtcGetCodeSize(program: Handle, size: Out<usize>) -> c_int {
-    call(|| size.put(code(program)?.len()))
+    call(|| put_size(|| Ok(code(program)?.len()), size))
 }
 
 /// `hiprtcGetCode`.
 pub unsafe extern "C" fn hiprtcGetCode(program: Handle, out: Memory) -> c_int {
     // SAFETY: the caller of the API passes memory of the size that it has queried.
-    call(|| unsafe { put(code(program), out) })
+    call(|| unsafe { put(|| code(program), out) })
 }
 
 /// `hiprtcGetBitcodeSize`.
 pub unsafe extern "C" fn hiprtcGetBitcodeSize(program: Handle, size: Out<usize>) -> c_int {
-    call(|| size.put(bitcode(program)?.len()))
+    call(|| put_size(|| Ok(bitcode(program)?.len()), size))
 }
 
 /// `hiprtcGetBitcode`.
 pub unsafe extern "C" fn hiprtcGetBitcode(program: Handle, out: Memory) -> c_int {
     // SAFETY: the caller of the API passes memory of the size that it has queried.
-    call(|| unsafe { put(bitcode(program), out) })
+    call(|| unsafe { put(|| bitcode(program), out) })
 }
 
 /// `hiprtcGetProgramLogSize`. The size includes the terminating NUL.
 pub unsafe extern "C" fn hiprtcGetProgramLogSize(program: Handle, size: Out<usize>) -> c_int {
-    call(|| size.put(lock(&*find(program)?).log.len() + 1))
+    call(|| put_size(|| Ok(lock(&*find(program)?).log.len() + 1), size))
 }
 
 /// `hiprtcGetProgramLog`.
 pub unsafe extern "C" fn hiprtcGetProgramLog(program: Handle, out: Memory) -> c_int {
     call(|| {
-        let mut log = lock(&*find(program)?).log.replace('\0', " ").into_bytes();
-        log.push(0);
+        let log = || {
+            let mut log = lock(&*find(program)?).log.replace('\0', " ").into_bytes();
+            log.push(0);
+            Ok(log)
+        };
         // SAFETY: the caller of the API passes memory of the size that it has queried.
-        unsafe { put(Ok(log), out) }
+        unsafe { put(log, out) }
     })
 }
 
