@@ -4,6 +4,7 @@ use crate::ffi::{Memory, Out, Text};
 use crate::gpu::{Gpu, gpu, gpu_at, gpus, make_current};
 use crate::status::{Outcome, Status, call};
 use std::ffi::{c_char, c_int, c_uint};
+use wavesim_runtime::image;
 
 /// Number of multiprocessors that the device reports. Programs derive grid sizes from it.
 pub const PROCESSORS: c_int = 8;
@@ -142,6 +143,8 @@ fn properties_r0600(gpu: &Gpu) -> [u8; 1472] {
         (616, L2_BYTES),
         (624, ITEMS_PER_PROCESSOR),
         (628, 1),
+        (632, 1),
+        (636, 1),
         (648, REGISTERS),
         (652, 1),
         (664, 1),
@@ -224,7 +227,7 @@ pub unsafe extern "C" fn hipGetDeviceProperties(properties: Out<[u8; 792]>, devi
 pub(crate) fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
     let id = gpu.identity();
     Some(match attribute {
-        2 | 3 | 8 | 9 | 10 | 13 | 15 | 24 | 78 | 85 | 88 | 90 => 1,
+        2 | 3 | 8 | 9 | 10 | 13 | 14 | 15 | 20 | 24 | 78 | 85 | 88 | 89 | 90 => 1,
         5 | 10000 | 10017 => CLOCK,
         19 => L2_BYTES,
         23 => id.major,
@@ -247,7 +250,8 @@ pub(crate) fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
         // Memory sizes saturate, since attributes have 32 bits, as in CUDA.
         83 | 84 => c_int::MAX,
         87 => id.wave,
-        10011 | 10016 => 1,
+        10011 | 10013 | 10016 => 1,
+        10014 => image::supported(&gpu.device).into(),
         0..=91 | 10003..=10014 => 0,
         _ => return None,
     })

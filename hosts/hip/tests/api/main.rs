@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 mod callbacks;
+mod device;
 mod graph_memory;
 mod graphs;
 mod launches;
