@@ -327,9 +327,12 @@ impl Job<'_> {
         arguments.extend(["--no-gpu-bundle-output", "-O3", DEBUG_INFO, "-std=c++17"].map(String::from));
         arguments.push(format!("--offload-arch={}", self.processor));
         arguments.push(format!("--rocm-path={}", headers.display()));
-        if self.to == Format::Bitcode {
-            arguments.push("-fgpu-rdc".to_string());
-        }
+        arguments.push(match self.to {
+            Format::Bitcode => "-fgpu-rdc".to_string(),
+            // The identifier of a compilation unit depends on the path of the source, which is another each time. Only
+            // code that is linked needs it. Programs such as CuPy compare results to recognise the compiler.
+            Format::CodeObject => "-fuse-cuid=none".to_string(),
+        });
         if self.arguments.iter().any(|argument| argument == LONG_LONG_DIFFERENCES) {
             // Clang's own headers, which are included first, define the type.
             let own = ["-D__PTRDIFF_TYPE__=long long", "-Wno-builtin-macro-redefined"];
@@ -500,5 +503,44 @@ mod tests {
         };
         let with = instructions(compile(Some(&cache), &text("a[4] = a[0];"), "own.h", &[], code));
         assert_eq!(with, instructions(compile(None, &text("a[4] = a[0];"), "own.h", &[], code)));
+    }
+
+    #[test]
+    fn every_installed_clang_makes_the_same_code_object_each_time() {
+        let compilers = Clang::all_for_processor("gfx1100");
+        let mut compilers =
+            compilers.iter().filter(|c| matches!(Libraries::find(c), Some(Libraries::Rocm(_))));
+        let (Some(first), Some(_)) = (compilers.next(), hip_headers()) else {
+            println!("skipped: clang, its libraries or HIP's headers are not installed");
+            return;
+        };
+        for clang in std::iter::once(first).chain(compilers) {
+            let folder = TempDir::new().unwrap();
+            let cache = Cache::new(folder.path("cache"), 1 << 20);
+            let job = Job {
+                language: Language::Hip,
+                source: Source::Text {
+                    name: "a.hip",
+                    text: "extern \"C\" __global__ void f(int *p) { *p = 1; }",
+                },
+                headers: &[],
+                processor: "gfx1100",
+                arguments: &[],
+                to: Format::CodeObject,
+            };
+            let compile =
+                |cache| job.compile_with(clang, &AtomicBool::new(false), cache).unwrap().binary.unwrap();
+            let binary = compile(Some(&cache));
+            // The folder of the compilation is another one.
+            assert!(binary == compile(None), "{clang:?}");
+            let files = std::fs::read_dir(folder.path("cache")).into_iter().flatten();
+            let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+            let [entry] = &files[..] else { panic!("not one entry of {clang:?}: {files:?}") };
+            let file = std::fs::File::options().append(true).open(entry).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            assert!(binary == compile(Some(&cache)));
+            // The entry was used.
+            assert!(file.metadata().unwrap().modified().unwrap() > SystemTime::UNIX_EPOCH);
+        }
     }
 }
