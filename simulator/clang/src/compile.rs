@@ -258,9 +258,7 @@ impl Job<'_> {
     /// Returns everything that the result depends on, apart from the files that clang reads. `None` if it is
     /// different each time.
     fn key(&self, clang: &Clang, arguments: &[String], folder: &TempDir) -> Option<Key> {
-        let mut key = Key::default();
-        key.add(env!("CARGO_PKG_VERSION").as_bytes());
-        key.add_file(&clang.path()?);
+        let mut key = clang.key()?;
         for file in Libraries::find(clang)?.files().ok()? {
             key.add_file(&file);
         }
@@ -409,6 +407,47 @@ mod tests {
         // Errors are not kept.
         let wrong = compile("kernel void f(", "-O1");
         assert!(wrong.binary.is_none() && entries().len() == 2);
+    }
+
+    #[test]
+    fn links_are_cached_by_content() {
+        let clang = Clang::for_processor("gfx1100").ok().filter(|clang| Libraries::find(clang).is_some());
+        let Some(clang) = clang else {
+            println!("skipped: clang or its libraries are not installed");
+            return;
+        };
+        let folder = TempDir::new().unwrap();
+        let cache = Cache::new(folder.path("cache"), 16 << 20);
+        let compile = |value: u32| {
+            let text = format!("kernel void f(global int *p) {{ *p = {value}; }}");
+            let job = Job {
+                language: Language::OpenCl,
+                source: Source::Text { name: "a.cl", text: &text },
+                headers: &[],
+                processor: "gfx1100",
+                arguments: &[],
+                to: Format::Bitcode,
+            };
+            job.compile_with(&clang, &AtomicBool::new(false), None).unwrap().binary.unwrap()
+        };
+        let link = |inputs: &[Vec<u8>]| {
+            clang.link_with("gfx1100", inputs, crate::Linked::CodeObject, Some(&cache)).unwrap()
+        };
+        let entries = || {
+            let files = std::fs::read_dir(folder.path("cache")).into_iter().flatten();
+            files.map(|file| file.unwrap().path()).collect::<Vec<_>>()
+        };
+        let objects = [compile(1)];
+        let one = link(&objects);
+        assert!(one.0.is_some(), "{}", one.1);
+        let [entry] = &entries()[..] else { panic!("not one entry: {:?}", entries()) };
+        let inode = std::fs::metadata(entry).unwrap().ino();
+        assert_eq!(link(&objects), one);
+        assert_eq!(std::fs::metadata(entry).unwrap().ino(), inode);
+        assert!(link(&[compile(2)]).0.is_some_and(|two| Some(two) != one.0));
+        // Errors are not kept: both define `f`.
+        assert!(link(&[objects[0].clone(), compile(2)]).0.is_none());
+        assert_eq!(entries().len(), 2);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod platform;
 mod precompiled;
 mod process;
 
+use cache::{Cache, Entry, Key};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
@@ -210,13 +211,45 @@ impl Clang {
         Ok(Some(Run { success: output.status.success(), log: log.replace(&own, "") }))
     }
 
-    /// Links bitcode for a processor. Returns the result, if linking succeeded, and clang's messages.
+    /// Returns a key that this version and the compiler's file are part of. `None` if the compiler is not found.
+    fn key(&self) -> Option<Key> {
+        let mut key = Key::default();
+        key.add(env!("CARGO_PKG_VERSION").as_bytes());
+        key.add_file(&self.path()?);
+        Some(key)
+    }
+
+    /// Links bitcode for a processor, or returns what has been linked of the same before ([`Cache::of_user`]). Returns
+    /// the result, if linking succeeded, and clang's messages.
+    ///
+    /// # Errors
+    /// Files cannot be written, or the compiler cannot be run.
     pub fn link(
         &self,
         processor: &str,
         inputs: &[Vec<u8>],
         to: Linked,
     ) -> io::Result<(Option<Vec<u8>>, String)> {
+        self.link_with(processor, inputs, to, Cache::of_user().as_ref())
+    }
+
+    /// The same, with a cache of earlier results, if any.
+    fn link_with(
+        &self,
+        processor: &str,
+        inputs: &[Vec<u8>],
+        to: Linked,
+        cache: Option<&Cache>,
+    ) -> io::Result<(Option<Vec<u8>>, String)> {
+        let key = cache.and_then(|_| self.key()).map(|mut key| {
+            key.add(format!("link {processor} {to:?}").as_bytes());
+            inputs.iter().for_each(|input| key.add(input));
+            key
+        });
+        let cache = cache.zip(key);
+        if let Some(Entry { binary, log }) = cache.as_ref().and_then(|(cache, key)| cache.find(key)) {
+            return Ok((Some(binary), log));
+        }
         let folder = TempDir::new()?;
         let out = folder.path("linked.out").display().to_string();
         let mut arguments: Vec<String> = ["-target", TARGET, "-nogpulib"].map(String::from).to_vec();
@@ -237,9 +270,15 @@ impl Clang {
             }
             arguments.push(file);
         }
-        let run = self.run(&folder, &arguments)?;
-        let linked = if run.success { Some(folder.read("linked.out")?) } else { None };
-        Ok((linked, run.log))
+        let Run { success, log } = self.run(&folder, &arguments)?;
+        if !success {
+            return Ok((None, log));
+        }
+        let binary = folder.read("linked.out")?;
+        if let Some((cache, key)) = cache {
+            cache.store(&key, &[], &Entry { binary: binary.clone(), log: log.clone() });
+        }
+        Ok((Some(binary), log))
     }
 }
 
