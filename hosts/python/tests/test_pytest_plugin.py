@@ -95,6 +95,13 @@ def test_findings_fail_the_test_that_caused_them(suite, tmp_path):
     assert any("is read before the wait" in value for value in properties["test_missing_wait"])
 
 
+def test_the_gpu_is_selected_before_the_suite_is_imported(suite, tmp_path):
+    """A `conftest.py` may import libraries that ask for the GPU at once."""
+    (tmp_path / "conftest.py").write_text('import os\nassert os.environ["WAVESIM_TARGET"] == "gfx1201"\n')
+    result = suite("--wavesim=gfx1201", "-k", "test_wrong_result", "--co", WAVESIM_TARGET="gfx942")
+    assert result.returncode == 0 and "wavesim: " in result.stdout and ", gfx1201," in result.stdout, result.stderr
+
+
 def test_results_that_depend_on_the_order_fail_the_test(suite, tmp_path):
     options = ("--wavesim=gfx1100", "--wavesim-explore=20", "--wavesim-json=found.jsonl", "-k", "clean or missing_wait")
     result = suite(*options)

@@ -39,27 +39,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--wavesim-json", metavar="FILE", help="write the findings to a file, a line of JSON each, with the test")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Selects the GPU before the files `conftest.py` import what asks for it."""
+    _prepare(early_config, early_config.known_args_namespace)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    target = config.getoption("--wavesim")
+    # The plugin may have been registered after the first hook.
+    if not config.pluginmanager.has_plugin("wavesim-findings"):
+        _prepare(config, config.option)
+
+
+def _prepare(config: pytest.Config, options: Any) -> None:
+    target = options.wavesim
     # Options that are variables of the environment, too.
-    variables = {"--wavesim-check": "WAVESIM_CHECK", "--wavesim-explore": "WAVESIM_EXPLORE"}
-    given = {option: config.getoption(option) for option in variables if config.getoption(option) is not None}
-    if target is None and not given and config.getoption("--wavesim-json") is None:
+    variables = {"WAVESIM_CHECK": options.wavesim_check, "WAVESIM_EXPLORE": options.wavesim_explore}
+    given = {variable: value for variable, value in variables.items() if value is not None}
+    if target is None and not given and options.wavesim_json is None:
         return
-    if target == "" or target is None:
-        target = os.environ.get("WAVESIM_TARGET", "")
     try:
-        device = _native.Device(target or None)
+        device = _native.Device(target or os.environ.get("WAVESIM_TARGET") or None)
     except _native.Error as error:
         raise pytest.UsageError(f"--wavesim: {error}") from None
     os.environ["WAVESIM_TARGET"] = device.target
-    for option, value in given.items():
-        os.environ[variables[option]] = value
+    for variable, value in given.items():
+        os.environ[variable] = value
         try:
             _native.Device(device.target)
         except _native.Error as error:
-            raise pytest.UsageError(f"{option}: {error}") from None
-    config.pluginmanager.register(_Plugin(config, device.target), "wavesim-findings")
+            option = variable.lower().replace("_", "-")
+            raise pytest.UsageError(f"--{option}: {error}") from None
+    config.pluginmanager.register(_Plugin(options, device.target), "wavesim-findings")
 
 
 def _import_adapters() -> None:
@@ -92,7 +103,7 @@ def _annotation(finding: dict[str, Any]) -> str:
 
 
 class _Plugin:
-    def __init__(self, config: pytest.Config, target: str) -> None:
+    def __init__(self, options: Any, target: str) -> None:
         self.target = target
         handle, self.path = tempfile.mkstemp(prefix="wavesim-", suffix=".jsonl")
         os.close(handle)
@@ -101,7 +112,7 @@ class _Plugin:
         self.read = 0
         self.found: list[dict[str, Any]] = []
         # Workers of pytest-xdist each have a file.
-        name, worker = config.getoption("--wavesim-json"), os.environ.get("PYTEST_XDIST_WORKER")
+        name, worker = options.wavesim_json, os.environ.get("PYTEST_XDIST_WORKER")
         self.json = f"{name}.{worker}" if name and worker else name
         if self.json:
             try:
@@ -109,7 +120,7 @@ class _Plugin:
             except OSError as error:
                 os.unlink(self.path)
                 raise pytest.UsageError(f"--wavesim-json: {error}") from None
-        if config.getoption("--wavesim") is not None:
+        if options.wavesim is not None:
             _import_adapters()
 
     def new(self) -> list[dict[str, Any]]:
