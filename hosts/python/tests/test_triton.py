@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-pytest.importorskip("triton", minversion="3.5")
+pytest.importorskip("triton", minversion="3.6")
 
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
@@ -303,7 +303,7 @@ def test_schedules_are_explored(tmp_path):
 def test_a_launch_is_debugged(tmp_path):
     script, commands = tmp_path / "schedules.py", tmp_path / "commands.txt"
     script.write_text(SCHEDULES)
-    lines = ["until global_store_b32", "bt", "next", "last-write arg0[0]", "until s_endpgm", "set arg0[0] = 42"]
+    lines = ["until global_store_b32", "bt", "next", "last-write out[0]", "until s_endpgm", "set out[0] = 42"]
     commands.write_text("".join(line + "\n" for line in lines))
     environment = dict(os.environ, WAVESIM_DEBUG="last:1", WAVESIM_DEBUG_COMMANDS=str(commands))
     result = subprocess.run([sys.executable, script, "own"], env=environment, capture_output=True, text=True)

@@ -132,11 +132,15 @@ def _strided(pointer, shape, strides, itemsize, writable, owner) -> Extent:
     return Extent(pointer, pointer + low, high - low + itemsize, writable, owner)
 
 
+accessible = {"cpu"}
+"""Types of torch's devices whose tensors are in memory of the CPU. `torch_cuda` adds one."""
+
+
 def _of_tensor(tensor: Any) -> Extent:
     """Returns the memory of a torch tensor or a compatible object. A kernel may access all of a tensor's storage."""
     device = getattr(tensor, "device", None)
     kind = getattr(device, "type", "cpu")
-    if kind != "cpu":
+    if kind not in accessible:
         raise Error(f"a tensor on the device {device}: wavesim's kernels access tensors on the CPU")
     # Named `storage` before torch 2.
     storage = getattr(tensor, "untyped_storage", None) or getattr(tensor, "storage", None)

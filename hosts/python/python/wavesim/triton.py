@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import struct
 import sys
 import warnings
@@ -23,9 +24,10 @@ from typing import Any, Iterator, Optional
 import triton
 from triton import testing as _testing
 from triton.backends.compiler import GPUTarget
-from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature, wrap_handle_tensordesc_impl
+from triton.backends.driver import DriverBase
 from triton.runtime import _allocation
 from triton.runtime import driver as _config
+from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from . import Device, Error
@@ -193,11 +195,13 @@ class _Utils:
         }
 
 
-def _flatten(signature: Any, values: Any, names: Any, out: list) -> None:
-    """Appends type, value and name of each argument to `out`, omitting constants."""
+def _flatten(signature: Any, values: Any, names: Any, describe: Any, out: list) -> None:
+    """Appends type, value and name of each argument to `out`, omitting constants. `describe` lists those of a descriptor."""
     for kind, value, name in zip(signature, values, names):
         if isinstance(kind, tuple):
-            _flatten(kind, value, [name] * len(kind), out)
+            _flatten(kind, value, [name] * len(kind), describe, out)
+        elif kind.startswith("tensordesc"):
+            out += [(part, item, name) for part, item in describe(kind, value)]
         elif kind != "constexpr":
             out.append((kind, value, name))
 
@@ -262,34 +266,42 @@ class Launcher:
     """Launches one kernel. Triton creates it with the kernel's signature."""
 
     def __init__(self, src: Any, metadata: Any) -> None:
-        signature = dict(src.signature)
-        descriptors = getattr(metadata, "tensordesc_meta", None)
-        self.signature = expand_signature(signature.values(), descriptors, "tensordesc")
+        self.signature = list(dict(src.signature).values())
         names = list(getattr(src.fn, "arg_names", ()))
         if len(names) != len(self.signature):
             names = [f"argument {at + 1}" for at in range(len(self.signature))]
         self.names = names
         self.metadata = metadata
-        self.launch = wrap_handle_tensordesc_impl(
-            self._launch, signature, descriptors, self._expand
-        )
 
     def __call__(self, gx, gy, gz, stream, function, packed, launch_metadata, enter, leave, *args) -> None:
         if enter is not None:
             enter(launch_metadata)
-        self.launch((gx, gy, gz), function, args)
+        self._launch((gx, gy, gz), function, args)
         if leave is not None:
             leave(launch_metadata)
 
-    def _expand(self, value: Any, meta: Optional[dict], _: Any) -> list:
-        """Returns the arguments of a tensor descriptor, in the order of `expand_signature`."""
-        if meta is None:
-            return decompose_descriptor(value)
-        return [_Descriptor(value, meta, self.metadata.num_warps), *value.shape, *value.strides]
+    def _describe(self, descriptors: Any, kind: str, value: Any) -> list:
+        """Returns types and values of the arguments that stand for a tensor descriptor.
+
+        They are one for the tensor data mover, where `descriptors` has the descriptor's layout, or else base, shape, strides
+        and flags; shape and strides follow.
+        """
+        shape = [("i32", size) for size in value.shape]
+        strides = [("i64", stride) for stride in value.strides]
+        layout = next(descriptors, None)
+        if layout is not None:
+            return [("tensordesc", _Descriptor(value, layout, self.metadata.num_warps)), *shape, *strides]
+        element = kind.partition("<")[2].partition("[")[0]
+        flags = [value.padding == "nan"]
+        # Since Triton 3.7.
+        flags += [value.round_f32_to_tf32] if hasattr(value, "round_f32_to_tf32") else []
+        base = [("*" + element, value.base), *(("i64", number) for number in (*value.shape, *value.strides))]
+        return [*base, *(("i1", flag) for flag in flags), *shape, *strides]
 
     def _launch(self, grid: tuple, function: _Function, args: Any) -> None:
         arguments: list = []
-        _flatten(self.signature, args, self.names, arguments)
+        descriptors = iter(getattr(self.metadata, "tensordesc_meta", None) or ())
+        _flatten(self.signature, args, self.names, functools.partial(self._describe, descriptors), arguments)
         metadata, driver = self.metadata, _config.active
         arguments += [("*i8", self._scratch(which, grid), f"{which} scratch") for which in ("global", "profile")]
         if len(arguments) != len(function.places):
@@ -457,6 +469,8 @@ class Driver(DriverBase):
         self.utils = _Utils(self)
         self.instructions = 0
         """Number of wave-instructions executed by all launches."""
+        self.tuning = 0
+        """Number of tuners that compare configurations."""
         self.outcome = None
         """The outcome of the last launch."""
 
@@ -479,9 +493,9 @@ class Driver(DriverBase):
         return _Interface(self)
 
     def get_benchmarker(self) -> Any:
-        return self._cost
+        return self.cost
 
-    def _cost(self, kernel_call: Any, *, quantiles: Any = None, **_: Any) -> Any:
+    def cost(self, kernel_call: Any, *, quantiles: Any = None, **_: Any) -> Any:
         """Returns the predicted milliseconds of a call, or the number of instructions that it executes."""
         if self.device.native.predicted_nanoseconds is not None:
             return predicted_bench(kernel_call, quantiles=quantiles)
@@ -507,6 +521,11 @@ class Driver(DriverBase):
 
     def get_device_capability(self, device: int = 0) -> "tuple[int, int]":
         return (0, 0)
+
+
+def active() -> Optional[Driver]:
+    """Returns the driver on which Triton launches, or `None` if it is not wavesim's."""
+    return _config.active if isinstance(_config.active, Driver) else None
 
 
 def use(target: Optional[str] = None) -> Driver:
@@ -539,7 +558,12 @@ def _predict_benchmarks() -> None:
 
     @functools.wraps(bench)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return (predicted_bench if isinstance(_config.active, Driver) else bench)(*args, **kwargs)
+        driver = active()
+        if driver is None:
+            return bench(*args, **kwargs)
+        if driver.tuning:
+            return driver.cost(args[0] if args else kwargs["fn"], quantiles=kwargs.get("quantiles"))
+        return predicted_bench(*args, **kwargs)
 
     wrapped.predicts = True
     _testing.do_bench = wrapped
@@ -565,7 +589,68 @@ def _compile_for_tensors_on_the_cpu() -> None:
     warnings.filterwarnings("ignore", message="Could not find an active CPU backend")
 
 
+def _tune_by_cost() -> None:
+    """Makes tuners that benchmark with `triton.testing.do_bench` compare costs, as others do."""
+    bench = Autotuner._bench
+    if getattr(bench, "by_cost", False):
+        return
+
+    @functools.wraps(bench)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        driver = active()
+        if driver is None:
+            return bench(self, *args, **kwargs)
+        driver.tuning += 1
+        try:
+            return bench(self, *args, **kwargs)
+        finally:
+            driver.tuning -= 1
+
+    wrapped.by_cost = True
+    Autotuner._bench = wrapped
+
+
+def _tune_first() -> None:
+    """Makes tuners choose the first configuration that can be compiled and launched."""
+    bench, prune = Autotuner._bench, Autotuner.prune_configs
+
+    @functools.wraps(prune)
+    def begin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self.has_chosen = False
+        return prune(self, *args, **kwargs)
+
+    @functools.wraps(bench)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.has_chosen:
+            return [float("inf")] * 3
+        times = bench(self, *args, **kwargs)
+        self.has_chosen = times[0] < float("inf")
+        return times
+
+    Autotuner.prune_configs, Autotuner._bench = begin, wrapped
+    # A cache of other runs must not hold the choice.
+    Autotuner.check_disk_cache = lambda self, key, configs, benchmark: bool(benchmark())
+
+
+def _read_environment() -> None:
+    """Obeys the variables that are this module's own."""
+    tuning = os.environ.get("WAVESIM_TRITON_AUTOTUNE", "")
+    if tuning == "first":
+        _tune_first()
+    elif tuning:
+        raise Error(f"WAVESIM_TRITON_AUTOTUNE={tuning}: not `first`")
+    device = os.environ.get("WAVESIM_TORCH_CUDA", "")
+    if device == "cpu":
+        from . import torch_cuda
+
+        torch_cuda.use_cpu()
+    elif device:
+        raise Error(f"WAVESIM_TORCH_CUDA={device}: not `cpu`")
+
+
 _accept_arrays()
 _predict_benchmarks()
+_tune_by_cost()
 _compile_for_tensors_on_the_cpu()
 use()
+_read_environment()
