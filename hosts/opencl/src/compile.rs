@@ -121,7 +121,7 @@ pub fn creates_library(text: &str) -> Result<bool, String> {
 pub fn link(objects: &[Vec<u8>], library: bool) -> Outcome<BuildOutput> {
     let processor = processor();
     let clang = Clang::for_processor(processor).map_err(|e| Status::COMPILER_NOT_AVAILABLE.because(e))?;
-    let to = if library { Linked::Bitcode } else { Linked::CodeObject };
+    let to = if library { Linked::Bitcode } else { Linked::Kernels };
     let linked = clang.link(processor, objects, to);
     Ok(linked
         .map_or_else(|e| BuildOutput::failed(e.to_string()), |(binary, log)| BuildOutput { binary, log }))

@@ -3,7 +3,7 @@
 use crate::cache::{self, Cache, Entry, Key};
 use crate::options::Language;
 use crate::precompiled::{self, PRELUDE, Request};
-use crate::{Clang, Libraries, ROCM_LIBRARIES, Run, TARGET, TempDir};
+use crate::{Clang, KERNELS_ONLY, Libraries, ROCM_LIBRARIES, Run, TARGET, TempDir};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -312,8 +312,14 @@ impl Job<'_> {
             let header = folder.write(name, text.as_bytes())?;
             arguments.extend(["-include".to_string(), header.display().to_string()]);
         }
-        if self.to == Format::Bitcode {
-            arguments.extend(["-c", "-emit-llvm"].map(String::from));
+        match self.to {
+            Format::CodeObject => arguments.extend(KERNELS_ONLY.map(String::from)),
+            Format::Bitcode => arguments.extend(["-c", "-emit-llvm"].map(String::from)),
+        }
+        // What is linked later is optimised then. LLVM 19's crash with `printf`, however, has to happen here, where there
+        // is a remedy.
+        if self.to == Format::Bitcode && !source.contains("printf") {
+            arguments.extend(["-Xclang", "-disable-llvm-passes"].map(String::from));
         }
         Ok(arguments)
     }
@@ -410,6 +416,35 @@ mod tests {
     }
 
     #[test]
+    fn code_objects_have_no_functions_but_kernels() {
+        let clang = Clang::for_processor("gfx1100").ok().filter(|clang| Libraries::find(clang).is_some());
+        let Some(clang) = clang else {
+            println!("skipped: clang or its libraries are not installed");
+            return;
+        };
+        let compile = |to| {
+            let text =
+                "int helper(int x) { return x * 3; }\nkernel void f(global int *p) { *p = helper(*p); }";
+            let job = Job {
+                language: Language::OpenCl,
+                source: Source::Text { name: "a.cl", text },
+                headers: &[],
+                processor: "gfx1100",
+                // Debug information has the names of functions.
+                arguments: &["-g0".to_string()],
+                to,
+            };
+            job.compile_with(&clang, &AtomicBool::new(false), None).unwrap().binary.unwrap()
+        };
+        let has = |binary: &[u8], name: &[u8]| binary.windows(name.len()).any(|part| part == name);
+        let object = compile(Format::Bitcode);
+        let linked = clang.link_with("gfx1100", &[object], crate::Linked::Kernels, None).unwrap();
+        for binary in [compile(Format::CodeObject), linked.0.unwrap()] {
+            assert!(has(&binary, b"f.kd") && !has(&binary, b"helper"));
+        }
+    }
+
+    #[test]
     fn links_are_cached_by_content() {
         let clang = Clang::for_processor("gfx1100").ok().filter(|clang| Libraries::find(clang).is_some());
         let Some(clang) = clang else {
@@ -431,7 +466,7 @@ mod tests {
             job.compile_with(&clang, &AtomicBool::new(false), None).unwrap().binary.unwrap()
         };
         let link = |inputs: &[Vec<u8>]| {
-            clang.link_with("gfx1100", inputs, crate::Linked::CodeObject, Some(&cache)).unwrap()
+            clang.link_with("gfx1100", inputs, crate::Linked::Kernels, Some(&cache)).unwrap()
         };
         let entries = || {
             let files = std::fs::read_dir(folder.path("cache")).into_iter().flatten();

@@ -38,6 +38,9 @@ const ROCM_LIBRARIES: &str = "--rocm-device-lib-path=";
 const LIBCLC: [&str; 3] = ["/usr/lib/clc", "/usr/share/clc", "/usr/lib64/clc"];
 /// libclc for AMD GPUs, in LLVM 22 and before.
 const LIBCLC_FILES: [&str; 2] = ["amdgcn-amd-amdhsa.bc", "amdgcn--amdhsa.bc"];
+/// Options that remove all functions but kernels and what these call. Clang passes them for HIP, not for OpenCL. Without
+/// them, each function that is not `static` is code of its own, besides its copies in the kernels that call it.
+const KERNELS_ONLY: [&str; 2] = ["-mllvm", "-amdgpu-internalize-symbols"];
 /// The target triple of kernels.
 pub const TARGET: &str = "amdgcn-amd-amdhsa";
 
@@ -109,6 +112,8 @@ fn supports(program: &str, processor: &str) -> Option<bool> {
 pub enum Linked {
     /// A code object.
     CodeObject,
+    /// A code object that nothing but its kernels is used of, as OpenCL's.
+    Kernels,
     /// A code object that may have undefined symbols, for inspection only.
     Incomplete,
     /// LLVM bitcode, for further linking.
@@ -241,8 +246,15 @@ impl Clang {
         to: Linked,
         cache: Option<&Cache>,
     ) -> io::Result<(Option<Vec<u8>>, String)> {
+        let options: &[&str] = match to {
+            Linked::CodeObject => &["-flto", "-O2"],
+            Linked::Kernels => &["-O2", KERNELS_ONLY[0], KERNELS_ONLY[1]],
+            // Downgrades undefined symbols to warnings.
+            Linked::Incomplete => &["-flto", "-O2", "-Wl,--noinhibit-exec"],
+            Linked::Bitcode => &["-c", "-emit-llvm", "-Xclang", "-disable-llvm-passes"],
+        };
         let key = cache.and_then(|_| self.key()).map(|mut key| {
-            key.add(format!("link {processor} {to:?}").as_bytes());
+            key.add(format!("link {processor} {}", options.join(" ")).as_bytes());
             inputs.iter().for_each(|input| key.add(input));
             key
         });
@@ -254,18 +266,11 @@ impl Clang {
         let out = folder.path("linked.out").display().to_string();
         let mut arguments: Vec<String> = ["-target", TARGET, "-nogpulib"].map(String::from).to_vec();
         arguments.extend([format!("-mcpu={processor}"), "-o".to_string(), out]);
-        arguments.extend(match to {
-            Linked::CodeObject => ["-flto", "-O2"].map(String::from).to_vec(),
-            // Downgrades undefined symbols to warnings.
-            Linked::Incomplete => ["-flto", "-O2", "-Wl,--noinhibit-exec"].map(String::from).to_vec(),
-            Linked::Bitcode => {
-                ["-c", "-emit-llvm", "-Xclang", "-disable-llvm-passes"].map(String::from).to_vec()
-            }
-        });
+        arguments.extend(options.iter().map(|option| option.to_string()));
         for (number, input) in inputs.iter().enumerate() {
             let file = folder.write(&format!("{number}.bc"), input)?.display().to_string();
             // A compilation has one input; the others are linked into it.
-            if to == Linked::Bitcode && number > 0 {
+            if matches!(to, Linked::Bitcode | Linked::Kernels) && number > 0 {
                 arguments.extend(["-Xclang", "-mlink-bitcode-file", "-Xclang"].map(String::from));
             }
             arguments.push(file);
