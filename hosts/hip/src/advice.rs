@@ -4,7 +4,7 @@
 use crate::ffi::{In, Memory};
 use crate::gpu::{gpu, gpu_at, lock};
 use crate::graph::existing;
-use crate::memory::AllocationKind;
+use crate::memory::{AllocationInfo, AllocationKind};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
 use crate::virtual_memory::Location;
@@ -107,7 +107,10 @@ fn check_device(device: c_int) -> Outcome {
 
 fn advise(address: u64, len: u64, advice: c_int, device: c_int) -> Outcome {
     let found = gpu()?.find_allocation(address);
-    if address == 0 || len == 0 || found.is_some_and(|found| found.kind == AllocationKind::Device) {
+    let refused = |found: AllocationInfo| {
+        found.kind == AllocationKind::Device || len > found.len - (address - found.address)
+    };
+    if address == 0 || len == 0 || found.is_some_and(refused) {
         return Err(Status::INVALID_VALUE.into());
     }
     if matches!(advice, 3 | 5) {
@@ -181,11 +184,15 @@ fn common(values: impl Iterator<Item = c_int>) -> Option<c_int> {
     if values.len() == 1 { values.first().copied() } else { None }
 }
 
+/// `hipMemRangeAttributeCoherencyMode`.
+const COHERENCY: c_int = 100;
+
 /// Stores an attribute of managed memory.
 fn put_attribute(data: Memory, size: usize, attribute: c_int, address: u64, len: usize) -> Outcome {
     let found = gpu()?.find_allocation(address).ok_or(Status::INVALID_VALUE)?;
     let wrong = data.is_null() || size == 0 || !size.is_multiple_of(4) || len == 0;
-    if wrong || found.kind != AllocationKind::Managed {
+    // All other memory has a coherency, too.
+    if wrong || (found.kind != AllocationKind::Managed && attribute != COHERENCY) {
         return Err(Status::INVALID_VALUE.into());
     }
     let parts = lock(&RANGES).of(pages(address, len as u64));
@@ -203,8 +210,9 @@ fn put_attribute(data: Memory, size: usize, attribute: c_int, address: u64, len:
         }
         // hipMemRangeAttributeLastPrefetchLocation
         4 => vec![common(parts.iter().map(|of| of.prefetched)).unwrap_or(NO_DEVICE)],
-        // hipMemRangeAttributeCoherencyMode: fine or coarse grain, or hipMemRangeCoherencyModeIndeterminate
-        100 => vec![common(parts.iter().map(|of| of.coarse_grained.into())).unwrap_or(2)],
+        // Fine or coarse grain, or hipMemRangeCoherencyModeIndeterminate.
+        COHERENCY if found.kind == AllocationKind::Device => vec![1],
+        COHERENCY => vec![common(parts.iter().map(|of| of.coarse_grained.into())).unwrap_or(2)],
         _ => return Err(Status::INVALID_VALUE.into()),
     };
     if attribute != 3 && size != 4 {

@@ -281,6 +281,11 @@ impl Parameters3d {
         }
     }
 
+    /// Returns `hipMemcpyKind`.
+    pub fn kind(&self) -> c_int {
+        self.kind
+    }
+
     /// Returns the copy, after checks.
     pub fn checked(&self) -> Outcome<Copy> {
         let copy = self.copy()?;

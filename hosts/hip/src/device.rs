@@ -18,7 +18,8 @@ const MEMORY_CLOCK: c_int = 1_000_000;
 const BUS_WIDTH: c_int = 256;
 const L2_BYTES: c_int = 4 << 20;
 const PITCH_LIMIT: usize = i32::MAX as usize;
-const MAX_GRID: [c_int; 3] = [i32::MAX, 65535, 65535];
+/// Maximum number of workgroups in each dimension of a grid.
+pub const MAX_GRID: [c_int; 3] = [i32::MAX, 65536, 65536];
 /// Version of the API: HIP 6.4.
 const VERSION: c_int = 60_443_484;
 
@@ -26,7 +27,7 @@ const VERSION: c_int = 60_443_484;
 struct Identity {
     name: String,
     processor: &'static str,
-    /// Major and minor version of the processor: 11 and 0 for gfx1100.
+    /// As of [`version`].
     major: c_int,
     minor: c_int,
     wave: c_int,
@@ -39,14 +40,19 @@ struct Identity {
     bus: c_int,
 }
 
+/// Returns the major and minor version of a processor: 11 and 0 for `gfx1100`.
+pub fn version(processor: &str) -> [c_int; 2] {
+    let digits = processor.trim_start_matches("gfx");
+    let (major, rest) = digits.split_at(digits.len().saturating_sub(2));
+    let minor = rest.get(..1).and_then(|d| d.parse().ok()).unwrap_or(0);
+    [major.parse().unwrap_or(0), minor]
+}
+
 impl Gpu {
     fn identity(&self) -> Identity {
         let target = self.device.target();
         let processor = target.processor_name();
-        let digits = processor.trim_start_matches("gfx");
-        let (major, rest) = digits.split_at(digits.len().saturating_sub(2));
-        let major = major.parse().unwrap_or(0);
-        let minor = rest.get(..1).and_then(|d| d.parse().ok()).unwrap_or(0);
+        let [major, minor] = version(processor);
         Identity {
             name: format!("wavesim {processor}"),
             processor,

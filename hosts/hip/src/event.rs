@@ -14,7 +14,9 @@ use wavesim_runtime::queue::Ticket;
 /// and caches.
 const DISABLE_TIMING: c_uint = 2;
 const INTERPROCESS: c_uint = 4;
-const FLAGS: c_uint = 7 | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
+const FLAGS: c_uint = 7 | RELEASES;
+/// `hipEventDisableSystemFence`, `hipEventReleaseToDevice`, `hipEventReleaseToSystem`, of which one can be given.
+const RELEASES: c_uint = 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
 
 /// An event, which refers to the work that it was recorded after.
 pub struct Event {
@@ -124,8 +126,12 @@ impl Streams {
 }
 
 /// `hipStreamWaitEvent`.
-pub unsafe extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) -> c_int {
     call("hipStreamWaitEvent", || {
+        // hipEventWaitDefault, hipEventWaitExternal
+        if flags > 1 {
+            return Err(Status::INVALID_VALUE.into());
+        }
         let gpu = gpu()?;
         gpu.streams.wait_for_event(&*gpu.streams.find(stream)?, event)
     })
@@ -140,8 +146,11 @@ pub unsafe extern "C" fn hipEventCreate(event: Out<Handle>) -> c_int {
 /// `hipEventCreateWithFlags`.
 pub unsafe extern "C" fn hipEventCreateWithFlags(event: Out<Handle>, flags: c_uint) -> c_int {
     call("hipEventCreate", || {
-        if flags & !FLAGS != 0 {
+        if flags & !FLAGS != 0 || (flags & RELEASES).count_ones() > 1 {
             return Err(Status::INVALID_VALUE.into());
+        }
+        if flags & (INTERPROCESS | DISABLE_TIMING) == INTERPROCESS {
+            return Err(Status::INVALID_VALUE.because("events of several processes have no times"));
         }
         let shared = (flags & INTERPROCESS != 0).then(SharedCounters::new).transpose()?;
         let (counters, handle) = shared.unzip();

@@ -1,6 +1,6 @@
 //! Memory and events that processes share.
 
-use crate::ffi::Out;
+use crate::ffi::{Memory, Out};
 use crate::gpu::{gpu, gpus};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
@@ -14,6 +14,21 @@ use wavesim_runtime::ipc::{HANDLE_BYTES, IpcHandle};
 pub struct ApiHandle([u8; HANDLE_BYTES]);
 
 impl ApiHandle {
+    /// Returns the form in which the program passes a handle.
+    pub fn of(handle: &IpcHandle) -> ApiHandle {
+        ApiHandle(handle.to_bytes())
+    }
+
+    /// Reads a handle of any process.
+    ///
+    /// # Safety
+    /// The memory has the size of a handle.
+    pub unsafe fn read_from(memory: Memory) -> Option<IpcHandle> {
+        // SAFETY: the caller guarantees the size.
+        let bytes = unsafe { memory.read(HANDLE_BYTES) };
+        IpcHandle::from_bytes(&bytes.try_into().ok()?)
+    }
+
     /// Returns the contents.
     ///
     /// # Errors
@@ -32,7 +47,7 @@ pub unsafe extern "C" fn hipIpcGetMemHandle(handle: Out<ApiHandle>, address: u64
     call("hipIpcGetMemHandle", || {
         gpus()?.iter().try_for_each(|gpu| gpu.streams.wait())?;
         let (owner, _) = gpu()?.device.locate(address).ok_or(Status::INVALID_VALUE)?;
-        handle.put(ApiHandle(owner.export(address)?.to_bytes()))
+        handle.put(ApiHandle::of(&owner.export(address)?))
     })
 }
 
@@ -65,7 +80,7 @@ pub unsafe extern "C" fn hipIpcCloseMemHandle(address: u64) -> c_int {
 pub unsafe extern "C" fn hipIpcGetEventHandle(handle: Out<ApiHandle>, event: Handle) -> c_int {
     call("hipIpcGetEventHandle", || {
         let shared = gpu()?.streams.event(event)?.export()?;
-        handle.put(ApiHandle(shared.to_bytes()))
+        handle.put(ApiHandle::of(&shared))
     })
 }
 

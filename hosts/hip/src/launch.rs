@@ -1,5 +1,6 @@
 //! Kernel launches.
 
+use crate::device::MAX_GRID;
 use crate::ffi::{In, Memory, Out};
 use crate::gpu::{Gpu, gpu};
 use crate::module::{kernel_of_handle, kernel_of_host};
@@ -48,18 +49,27 @@ impl LaunchParameters {
     pub fn of_host_function(self, gpu: &Gpu, function: usize, arguments: Arguments) -> Outcome<Invocation> {
         let kernel = kernel_of_host(gpu, function)?;
         let explicit = arguments.collect(&kernel)?;
-        self.invocation(kernel, explicit)
+        self.invocation(kernel, explicit, Status::INVALID_CONFIGURATION)
     }
 
-    /// Validates the shape and returns an invocation.
-    fn invocation(self, kernel: Kernel, explicit: Vec<u8>) -> Outcome<Invocation> {
+    /// Returns an invocation of a kernel of a module.
+    pub fn of_module_function(self, function: Handle, arguments: Arguments) -> Outcome<Invocation> {
+        let kernel = kernel_of_handle(function)?;
+        let explicit = arguments.read(&kernel)?;
+        self.invocation(kernel, explicit, Status::INVALID_VALUE)
+    }
+
+    /// Validates the shape, which is refused with `status`, and returns an invocation.
+    fn invocation(self, kernel: Kernel, explicit: Vec<u8>, status: Status) -> Outcome<Invocation> {
         let (grid, block): ([u32; 3], [u32; 3]) = (self.grid.into(), self.block.into());
         let invalid = |message: String| {
-            Err(Status::INVALID_CONFIGURATION
-                .because(format!("kernel `{}`: {message}", demangled(kernel.name()))))
+            Err(status.because(format!("kernel `{}`: {message}", demangled(kernel.name()))))
         };
         if grid.contains(&0) || block.contains(&0) {
             return invalid(format!("a grid of {grid:?} workgroups of {block:?} work-items is empty"));
+        }
+        if grid.into_iter().zip(MAX_GRID).any(|(groups, most)| groups > most as u32) {
+            return invalid(format!("a grid of {grid:?} workgroups: the device allows {MAX_GRID:?}"));
         }
         let items: u64 = block.iter().map(|&d| d as u64).product();
         let most = kernel.max_block_items() as u64;
@@ -68,9 +78,10 @@ impl LaunchParameters {
         }
         for (groups, items) in grid.into_iter().zip(block) {
             if groups as u64 * items as u64 > u32::MAX as u64 {
-                return invalid(format!(
-                    "a grid of {grid:?} workgroups of {block:?} work-items has 2^32 or more in a dimension"
-                ));
+                return Err(Status::INVALID_CONFIGURATION.because(format!(
+                    "kernel `{}`: a grid of {grid:?} workgroups of {block:?} work-items has 2^32 or more in a dimension",
+                    demangled(kernel.name())
+                )));
             }
         }
         let lds = kernel.lds_bytes() as u64 + self.dynamic_lds as u64;
@@ -85,6 +96,7 @@ impl LaunchParameters {
             dynamic_lds: self.dynamic_lds,
             cooperative: false,
             cluster: None,
+            grids: None,
             explicit,
         })
     }
@@ -116,7 +128,10 @@ impl Arguments {
     /// Returns the arguments in the kernarg layout.
     fn read(&self, kernel: &Kernel) -> Outcome<Vec<u8>> {
         match (self.pointers.is_null(), self.extra.is_null()) {
-            (false, _) => self.collect(kernel),
+            (false, false) => {
+                Err(Status::INVALID_VALUE.because("the arguments are given as pointers and in a buffer"))
+            }
+            (false, true) => self.collect(kernel),
             (true, false) => self.read_buffer(kernel),
             (true, true) if kernel.arguments().next().is_none() => Ok(Vec::new()),
             (true, true) => {
@@ -184,17 +199,18 @@ impl Arguments {
 
 /// Events to record before and after a launch; 0 for none.
 #[derive(Clone, Copy)]
-struct LaunchEvents {
+pub struct LaunchEvents {
     start: Handle,
     stop: Handle,
 }
 
 impl LaunchEvents {
-    const NONE: LaunchEvents = LaunchEvents { start: 0, stop: 0 };
+    /// No events.
+    pub const NONE: LaunchEvents = LaunchEvents { start: 0, stop: 0 };
 }
 
 /// Submits a launch to a stream. If the launch is rejected, its events are not recorded.
-fn submit(invocation: Invocation, stream: Handle, events: LaunchEvents) -> Outcome {
+pub fn submit(invocation: Invocation, stream: Handle, events: LaunchEvents) -> Outcome {
     let gpu = gpu()?;
     let stream = gpu.streams.find(stream)?;
     let event = |event: Handle| (event != 0).then(|| gpu.streams.event(event)).transpose();
@@ -461,7 +477,8 @@ pub unsafe extern "C" fn hipLaunchCooperativeKernel(
     })
 }
 
-fn check_resident(grid: Dim3) -> Outcome {
+/// Checks that all workgroups of a grid can be resident.
+pub fn check_resident(grid: Dim3) -> Outcome {
     let groups = grid.x as u128 * grid.y as u128 * grid.z as u128;
     if groups > RESIDENT_GROUPS as u128 {
         return Err(Status::COOPERATIVE_LAUNCH_TOO_LARGE.into());
@@ -478,9 +495,7 @@ fn launch_module(
     events: LaunchEvents,
     attributes: Attributes,
 ) -> Outcome {
-    let kernel = kernel_of_handle(function)?;
-    let explicit = arguments.read(&kernel)?;
-    let invocation = parameters.invocation(kernel, explicit)?;
+    let invocation = parameters.of_module_function(function, arguments)?;
     submit(attributes.apply(invocation), stream, events)
 }
 
@@ -571,9 +586,50 @@ pub unsafe extern "C" fn hipExtModuleLaunchKernel(
     })
 }
 
+/// `hipHccModuleLaunchKernel`, the former name of `hipExtModuleLaunchKernel`, without flags.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub unsafe extern "C" fn hipHccModuleLaunchKernel(
+    function: Handle,
+    items_x: c_uint,
+    items_y: c_uint,
+    items_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    dynamic_lds: usize,
+    stream: Handle,
+    arguments: In<Memory>,
+    extra: In<Memory>,
+    start: Handle,
+    stop: Handle,
+) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe {
+        hipExtModuleLaunchKernel(
+            function,
+            items_x,
+            items_y,
+            items_z,
+            block_x,
+            block_y,
+            block_z,
+            dynamic_lds,
+            stream,
+            arguments,
+            extra,
+            start,
+            stop,
+            0,
+        )
+    }
+}
+
 /// Returns the number of workgroups of a dimension with `items` work-items.
 fn groups(items: c_uint, block: c_uint) -> Outcome<u32> {
-    if block == 0 || !items.is_multiple_of(block) {
+    if block == 0 {
+        return Err(Status::INVALID_VALUE.because("an empty workgroup"));
+    }
+    if !items.is_multiple_of(block) {
         let message = format!("workgroups of {block} work-items do not divide {items}");
         return Err(Status::INVALID_CONFIGURATION.because(message));
     }

@@ -4,12 +4,12 @@
 //! - [`status`]: `hipError_t`, and the conversion of failures to it
 //! - [`ffi`]: arguments of C callers
 //! - [`gpu`]: the process's devices
-//! - [`module`]: registration of compiled programs; the module API
+//! - [`module`]: registration of compiled programs; the module API; [`managed`]: managed variables of modules
 //! - [`library`]: libraries of kernels for all devices
-//! - [`launch`]: launches; [`occupancy`]: attributes and occupancy of kernels
+//! - [`launch`]: launches; [`launch_multi`]: launches on several devices; [`occupancy`]: attributes and occupancy of kernels
 //! - [`memory`], [`copy`], [`copy_driver`]: allocations, copies, fills
 //! - [`virtual_memory`]: addresses that the program reserves, and memory that it maps there
-//! - [`pool`]: memory pools; [`advice`]: advice on managed memory
+//! - [`pool`]: memory pools; [`pool_share`]: pools that processes share; [`advice`]: advice on managed memory
 //! - [`ipc`]: memory and events that processes share
 //! - [`array`](mod@array), [`array_copy`]: arrays, their copies
 //! - [`texture`], [`texture_driver`], [`texture_reference`]: textures and surfaces
@@ -42,8 +42,10 @@ pub mod gpu;
 pub mod graph;
 pub mod ipc;
 pub mod launch;
+pub mod launch_multi;
 pub mod library;
 pub mod link;
+pub mod managed;
 pub mod memory;
 pub mod module;
 pub mod occupancy;
@@ -51,6 +53,7 @@ pub mod op;
 pub mod peer;
 pub mod pointer;
 pub mod pool;
+pub mod pool_share;
 pub mod process;
 pub mod profiling;
 pub mod rtc;
@@ -76,6 +79,7 @@ mod functions {
     pub use crate::graph::*;
     pub use crate::ipc::*;
     pub use crate::launch::*;
+    pub use crate::launch_multi::*;
     pub use crate::library::*;
     pub use crate::link::*;
     pub use crate::memory::*;
@@ -84,6 +88,7 @@ mod functions {
     pub use crate::peer::*;
     pub use crate::pointer::*;
     pub use crate::pool::*;
+    pub use crate::pool_share::*;
     pub use crate::process::*;
     pub use crate::profiling::*;
     pub use crate::rtc::*;

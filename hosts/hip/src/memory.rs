@@ -128,21 +128,36 @@ fn release(address: u64, accepts: impl Fn(AllocationKind) -> bool) -> Outcome {
     if let Some(memory) = GraphMemory::starting_at(address) {
         return memory.end()?.run();
     }
-    let gpu = gpu()?;
     let kind = lock(&KINDS).get(&address).copied();
+    if kind.is_some_and(|kind| !accepts(kind)) {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    free(gpu()?, address)
+}
+
+/// Frees an allocation, and forgets what is known of it.
+fn free(gpu: &Gpu, address: u64) -> Outcome {
     let len = gpu.find_allocation(address).map_or(0, |found| found.len);
-    match kind {
-        Some(kind) if !accepts(kind) => return Err(Status::INVALID_VALUE.into()),
-        // Also handles interior pointers and double frees, for which the device returns specific errors.
-        _ => match gpu.device.locate(address) {
-            Some((owner, _)) => owner.free(address)?,
-            None => gpu.device.free(address)?,
-        },
+    // Also handles interior pointers and double frees, for which the device returns specific errors.
+    match gpu.device.locate(address) {
+        Some((owner, _)) => owner.free(address)?,
+        None => gpu.device.free(address)?,
     }
     lock(&KINDS).remove(&address);
     crate::advice::forget(address, len);
+    crate::pointer::forget(address);
     crate::pool::freed(address);
     Ok(())
+}
+
+/// Allocates managed memory for a variable.
+pub fn allocate_managed(gpu: &Gpu, len: u64) -> Outcome<u64> {
+    allocation(gpu, len as usize, AllocationKind::Managed)
+}
+
+/// Frees managed memory, which no work uses any more.
+pub fn free_managed(address: u64) -> Outcome {
+    free(gpu()?, address)
 }
 
 /// `hipMalloc`.
@@ -150,10 +165,16 @@ pub unsafe extern "C" fn hipMalloc(pointer: Out<u64>, len: usize) -> c_int {
     call("hipMalloc", || allocate(&pointer, len, AllocationKind::Device))
 }
 
-/// `hipExtMallocWithFlags`.
-pub unsafe extern "C" fn hipExtMallocWithFlags(pointer: Out<u64>, len: usize, _flags: c_uint) -> c_int {
-    // SAFETY: the caller guarantees what the API demands.
-    unsafe { hipMalloc(pointer, len) }
+/// `hipExtMallocWithFlags`. Caches are not simulated.
+pub unsafe extern "C" fn hipExtMallocWithFlags(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
+    /// `hipMallocSignalMemory`: a signal has 8 bytes.
+    const SIGNAL: c_uint = 2;
+    call("hipExtMallocWithFlags", || match flags {
+        SIGNAL if len != 8 => Err(Status::INVALID_VALUE.into()),
+        // hipDeviceMallocDefault, …Finegrained, …Uncached, …Contiguous
+        0 | 1 | SIGNAL | 3 | 4 => allocate(&pointer, len, AllocationKind::Device),
+        _ => Err(Status::INVALID_VALUE.because(format!("flags 0x{flags:x}"))),
+    })
 }
 
 /// `hipMallocManaged`.
@@ -368,9 +389,12 @@ pub unsafe extern "C" fn hipCreateChannelDesc(
 }
 
 /// `hipHostRegister`. Makes host memory accessible to kernels.
-pub unsafe extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipHostRegister(memory: Memory, len: usize, flags: c_uint) -> c_int {
+    /// `hipHostRegisterPortable`, `…Mapped`, `…IoMemory`, `…ReadOnly` or `hipExtHostRegisterCoarseGrained`, and
+    /// `hipExtHostRegisterUncached`.
+    const FLAGS: c_uint = 0xf | 1 << 31;
     call("hipHostRegister", || {
-        if memory.is_null() || len == 0 {
+        if memory.is_null() || len == 0 || flags & !FLAGS != 0 {
             return Err(Status::INVALID_VALUE.into());
         }
         let gpu = gpu()?;

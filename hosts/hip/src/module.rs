@@ -2,6 +2,7 @@
 
 use crate::ffi::{In, Memory, Out, Text};
 use crate::gpu::{Gpu, gpu, gpus, lock};
+use crate::managed::Managed;
 use crate::op::Copy;
 use crate::status::{Failure, Outcome, Status, call};
 use crate::stream::{Handle, new_handle};
@@ -19,8 +20,17 @@ pub struct LazyModule {
     owned: Vec<u8>,
     /// By the ordinal of the device.
     modules: Mutex<BTreeMap<usize, Result<Module, Failure>>>,
-    /// Names of managed variables, with the addresses of their memory, which all devices share.
+    /// Names of managed variables that the program has registered, with the addresses of their memory, which all devices
+    /// share.
     managed: Mutex<Vec<(String, u64)>>,
+    /// The managed variables of a library.
+    own: Mutex<Option<Managed>>,
+}
+
+/// A module that the program has loaded itself.
+struct Loaded {
+    module: Module,
+    managed: Managed,
 }
 
 /// A kernel or a variable that a program registered.
@@ -37,7 +47,7 @@ struct Code {
     functions: HashMap<usize, Registered>,
     /// Registered variables, by the address of the host shadow variable.
     variables: HashMap<usize, Registered>,
-    modules: HashMap<Handle, Module>,
+    modules: HashMap<Handle, Arc<Loaded>>,
     kernels: HashMap<Handle, (Handle, Kernel)>,
     /// Modules for which a kernel that does not exist has been reported.
     reported: HashSet<Handle>,
@@ -94,6 +104,7 @@ impl LazyModule {
             owned: image,
             modules: Mutex::default(),
             managed: Mutex::default(),
+            own: Mutex::default(),
         }
     }
 
@@ -109,6 +120,12 @@ impl LazyModule {
                 // In the module, the variable's name denotes a pointer to the managed memory.
                 let (pointer, _) = module.variable(name)?;
                 gpu.device.write(pointer, &address.to_le_bytes())?;
+            }
+            if !self.owned.is_empty() {
+                match &mut *lock(&self.own) {
+                    Some(managed) => managed.point(&module)?,
+                    none => *none = Some(Managed::allocate(&module)?),
+                }
             }
             Ok(module)
         };
@@ -288,17 +305,21 @@ pub unsafe extern "C" fn __hipRegisterTexture(
 }
 
 /// Loads a module.
-fn load(module: &Out<Handle>, object: &[u8]) -> Outcome {
-    let loaded = gpu()?.device.load(object)?;
+fn load(out: &Out<Handle>, object: &[u8]) -> Outcome {
+    let module = gpu()?.device.load(object)?;
+    let managed = Managed::allocate(&module)?;
     let handle = new_handle();
-    with(|code| code.modules.insert(handle, loaded));
-    module.put(handle)
+    with(|code| code.modules.insert(handle, Arc::new(Loaded { module, managed })));
+    out.put(handle)
 }
 
 /// `hipModuleLoad`.
 pub unsafe extern "C" fn hipModuleLoad(module: Out<Handle>, path: Text) -> c_int {
     call("hipModuleLoad", || {
         let path = path.get()?;
+        if path.is_empty() {
+            return Err(Status::INVALID_VALUE.into());
+        }
         let object =
             std::fs::read(&path).map_err(|e| Status::FILE_NOT_FOUND.because(format!("{path}: {e}")))?;
         load(&module, &object)
@@ -341,17 +362,26 @@ pub unsafe extern "C" fn hipModuleUnload(module: Handle) -> c_int {
             code.reported.remove(&module);
             code.modules.remove(&module)
         });
-        removed.map(drop).ok_or(Status::INVALID_HANDLE.into())
+        let unknown = if module == 0 { Status::INVALID_HANDLE } else { Status::NOT_FOUND };
+        removed.map(drop).ok_or(unknown.into())
     })
 }
 
-fn module_of(handle: Handle) -> Outcome<Module> {
+fn loaded(handle: Handle) -> Outcome<Arc<Loaded>> {
     with(|code| code.modules.get(&handle).cloned()).ok_or(Status::INVALID_HANDLE.into())
+}
+
+fn module_of(handle: Handle) -> Outcome<Module> {
+    Ok(loaded(handle)?.module.clone())
 }
 
 /// Returns the address and the size of a variable of a module.
 pub(crate) fn variable_of(module: Handle, name: &str) -> Outcome<(u64, u64)> {
-    Ok(module_of(module)?.variable(name)?)
+    let loaded = loaded(module)?;
+    match loaded.managed.find(name) {
+        Some(found) => Ok(found),
+        None => Ok(loaded.module.variable(name)?),
+    }
 }
 
 /// `hipModuleGetFunction`. That a kernel does not exist is reported once per module, because programs look for
@@ -383,7 +413,11 @@ pub unsafe extern "C" fn hipModuleGetGlobal(
     name: Text,
 ) -> c_int {
     call("hipModuleGetGlobal", || {
-        let (at, size) = variable_of(module, &name.get()?)?;
+        let name = name.get()?;
+        if name.is_empty() || (address.is_null() && len.is_null()) {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let (at, size) = variable_of(module, &name)?;
         address.put_optional(at);
         len.put_optional(size as usize);
         Ok(())

@@ -25,6 +25,12 @@ pub struct FunctionAttributes {
     lds_bytes: usize,
 }
 
+/// Returns the version of a kernel's code, as ROCm has it: ten times the major version of the processor and the minor one.
+fn version(kernel: &Kernel) -> c_int {
+    let [major, minor] = crate::device::version(kernel.device().target().processor_name());
+    major * 10 + minor
+}
+
 /// `hipFuncGetAttributes`.
 pub unsafe extern "C" fn hipFuncGetAttributes(attributes: Out<FunctionAttributes>, function: usize) -> c_int {
     call("hipFuncGetAttributes", || {
@@ -35,6 +41,8 @@ pub unsafe extern "C" fn hipFuncGetAttributes(attributes: Out<FunctionAttributes
             max_block: kernel.max_block_items() as c_int,
             registers: kernel.vgprs() as c_int,
             lds_bytes: kernel.lds_bytes() as usize,
+            binary_version: version(&kernel),
+            ptx_version: version(&kernel),
             ..FunctionAttributes::default()
         })
     })
@@ -51,7 +59,9 @@ pub unsafe extern "C" fn hipFuncGetAttribute(value: Out<c_int>, attribute: c_int
             3 => kernel.scratch_bytes() as c_int,
             4 => kernel.vgprs() as c_int,
             8 => kernel.max_dynamic_lds() as c_int,
-            2 | 5..=7 | 9 => 0,
+            // HIP_FUNC_ATTRIBUTE_PTX_VERSION, …_BINARY_VERSION
+            5 | 6 => version(&kernel),
+            2 | 7 | 9 => 0,
             _ => return Err(Status::INVALID_VALUE.into()),
         })
     })

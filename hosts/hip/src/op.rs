@@ -101,8 +101,48 @@ pub struct Invocation {
     pub cooperative: bool,
     /// Workgroups of a cluster in each dimension, if the launch specifies them.
     pub cluster: Option<[u32; 3]>,
+    /// The launches of several devices that the launch is a part of.
+    pub grids: Option<Grids>,
     /// The explicit arguments, in the layout of the kernarg segment.
     pub explicit: Vec<u8>,
+}
+
+/// The place of a launch among those of several devices in one call, whose kernels may wait for each other.
+#[derive(Clone)]
+pub struct Grids {
+    /// The state that all launches share.
+    pub shared: Arc<SharedSync>,
+    /// Index of the launch.
+    pub index: u32,
+    /// Number of launches.
+    pub count: u32,
+    /// Work-items of the launches before this one.
+    pub items_before: u64,
+    /// Work-items of all launches.
+    pub all_items: u64,
+}
+
+/// State by which grids of several devices synchronise (the device libraries' `mg_sync`), in memory that all devices can
+/// access.
+pub struct SharedSync {
+    device: Device,
+    address: u64,
+}
+
+impl SharedSync {
+    /// Allocates the state.
+    pub fn new(gpu: &Gpu) -> Outcome<SharedSync> {
+        let device = gpu.device.clone();
+        let address = device.alloc_shared(8, "synchronisation of grids")?;
+        Ok(SharedSync { device, address })
+    }
+}
+
+impl Drop for SharedSync {
+    fn drop(&mut self) {
+        // Freeing fails only for memory that is not allocated.
+        let _ = self.device.free(self.address);
+    }
 }
 
 /// A fill of `depth` slices of `height` rows of `width` elements.
@@ -228,14 +268,22 @@ struct GridSync<'a> {
 }
 
 impl GridSync<'_> {
-    /// Creates the state for a single grid. The number of grids is at offset 12, the number of work-items at
-    /// 24, the workgroups' barrier counter at 32, and the number of workgroups at 40.
+    /// Creates the state. The address of the state that grids share is at offset 0, the grid's index at 8, the number of
+    /// grids at 12, the numbers of work-items before the grid and of all at 16 and 24, the workgroups' barrier counter at
+    /// 32, and the number of workgroups at 40.
     fn new(launch: &Invocation) -> Outcome<GridSync<'_>> {
         let groups = launch.grid.iter().fold(1u32, |n, &d| n.saturating_mul(d));
         let items = launch.block.iter().fold(groups as u64, |n, &d| n.saturating_mul(d as u64));
         let mut bytes = [0; 48];
-        bytes[12..16].copy_from_slice(&1u32.to_le_bytes());
-        bytes[24..32].copy_from_slice(&items.to_le_bytes());
+        let alone = (0, 0, 1, 0, items);
+        let (shared, index, count, before, all) = launch.grids.as_ref().map_or(alone, |grids| {
+            (grids.shared.address, grids.index, grids.count, grids.items_before, grids.all_items)
+        });
+        bytes[..8].copy_from_slice(&shared.to_le_bytes());
+        bytes[8..12].copy_from_slice(&index.to_le_bytes());
+        bytes[12..16].copy_from_slice(&count.to_le_bytes());
+        bytes[16..24].copy_from_slice(&before.to_le_bytes());
+        bytes[24..32].copy_from_slice(&all.to_le_bytes());
         bytes[40..44].copy_from_slice(&groups.to_le_bytes());
         let device = launch.kernel.device();
         let address = device.alloc(bytes.len() as u64, "grid synchronisation")?;

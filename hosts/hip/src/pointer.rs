@@ -1,10 +1,12 @@
 //! What is known of addresses: the kind of memory, its device, its range.
 
 use crate::ffi::{In, Memory, Out};
-use crate::gpu::gpu;
+use crate::gpu::{gpu, lock};
 use crate::memory::{AllocationKind, DEVICE, HOST, MANAGED, UNREGISTERED};
 use crate::status::{Outcome, Status, call};
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint};
+use std::sync::Mutex;
 
 /// `hipPointerAttribute_t`.
 #[repr(C)]
@@ -40,12 +42,38 @@ mod attribute {
     pub const MEMORY_TYPE: i32 = 2;
     pub const DEVICE_POINTER: i32 = 3;
     pub const HOST_POINTER: i32 = 4;
+    pub const SYNC_MEMOPS: i32 = 6;
     pub const BUFFER_ID: i32 = 7;
     pub const IS_MANAGED: i32 = 8;
     pub const DEVICE_ORDINAL: i32 = 9;
     pub const RANGE_START: i32 = 11;
     pub const RANGE_SIZE: i32 = 12;
     pub const MAPPED: i32 = 13;
+}
+
+/// Addresses of allocations with `HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS`. Copies by functions that are not asynchronous have
+/// always ended when the functions return.
+static SYNCHRONOUS: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+/// Forgets the attributes of an allocation that has been freed.
+pub fn forget(address: u64) {
+    lock(&SYNCHRONOUS).remove(&address);
+}
+
+/// `hipPointerSetAttribute`. There is one attribute that can be set.
+pub unsafe extern "C" fn hipPointerSetAttribute(value: Memory, attribute: c_int, address: u64) -> c_int {
+    call("hipPointerSetAttribute", || {
+        let known = gpu()?.find_allocation(address).ok_or(Status::INVALID_VALUE)?;
+        if value.is_null() || attribute != attribute::SYNC_MEMOPS {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        // SAFETY: the caller of the API passes a boolean.
+        match unsafe { value.read(1) }[0] {
+            0 => lock(&SYNCHRONOUS).remove(&known.address),
+            _ => lock(&SYNCHRONOUS).insert(known.address),
+        };
+        Ok(())
+    })
 }
 
 /// Stores an attribute of an address at `data`, in the attribute's size.
@@ -63,6 +91,7 @@ fn put_attribute(data: usize, attribute: c_int, address: u64) -> Outcome {
         attribute::IS_MANAGED => &[is_managed.into()],
         attribute::DEVICE_ORDINAL => &(known.device as c_int).to_le_bytes(),
         attribute::MAPPED => &[1],
+        attribute::SYNC_MEMOPS => &[lock(&SYNCHRONOUS).contains(&known.address).into()],
         attribute::HOST_POINTER => return Err(Status::INVALID_VALUE.into()),
         _ => return Err(Status::NOT_SUPPORTED.because(format!("attribute {attribute} of a pointer"))),
     };
@@ -105,7 +134,11 @@ pub unsafe extern "C" fn hipDrvPointerGetAttributes(
         }
         attributes.into_iter().zip(data).try_for_each(|(attribute, data)| match attribute {
             // Memory of the device has no address for the host.
-            attribute::HOST_POINTER => put_attribute(data, attribute, address).or(Ok(())),
+            attribute::HOST_POINTER if data != 0 => put_attribute(data, attribute, address).or_else(|_| {
+                // SAFETY: the caller of the API passes memory for an address.
+                unsafe { Memory::at(data as u64).write(&[0; 8]) };
+                Ok(())
+            }),
             _ => put_attribute(data, attribute, address),
         })
     })

@@ -54,6 +54,8 @@ impl PoolProperties {
 /// A pool.
 struct Pool {
     device: c_int,
+    /// `hipMemAllocationHandleType`: how other processes can get the pool.
+    handle_types: c_int,
     /// As in the properties.
     max: u64,
     /// `hipMemPoolReuseFollowEventDependencies`, `…AllowOpportunistic`, `…AllowInternalDependencies`.
@@ -69,7 +71,8 @@ struct Pool {
 
 impl Pool {
     fn new(device: c_int, max: u64) -> Pool {
-        Pool { device, max, reuse: [1; 3], threshold: 0, access: BTreeMap::new(), used: 0, high: 0 }
+        let access = BTreeMap::new();
+        Pool { device, handle_types: 0, max, reuse: [1; 3], threshold: 0, access, used: 0, high: 0 }
     }
 }
 
@@ -137,6 +140,18 @@ pub fn allocate(
     })
 }
 
+/// Returns the device of a pool, and how other processes can get it.
+pub fn device_and_handle_types(pool: Handle) -> Outcome<(c_int, c_int)> {
+    with(|pools| pools.pool(pool).map(|pool| (pool.device, pool.handle_types)))
+}
+
+/// Adds a pool that another process has exported. Returns its handle.
+pub fn imported(device: c_int) -> Outcome<Handle> {
+    let handle = new_handle();
+    with(|pools| Ok(pools.pools.insert(handle, Pool::new(device, 0))))?;
+    Ok(handle)
+}
+
 /// Notes that an allocation has been freed.
 pub fn freed(address: u64) {
     let mut pools = lock(&POOLS);
@@ -185,7 +200,8 @@ pub unsafe extern "C" fn hipMemPoolCreate(pool: Out<Handle>, properties: In<Pool
         }
         let handle = new_handle();
         with(|pools| {
-            pools.pools.insert(handle, Pool::new(device, properties.max as u64));
+            let new = Pool::new(device, properties.max as u64);
+            pools.pools.insert(handle, Pool { handle_types: properties.handle_types, ..new });
             Ok(())
         })?;
         pool.put(handle)
@@ -297,7 +313,7 @@ pub unsafe extern "C" fn hipMemPoolGetAccess(
     location: In<Location>,
 ) -> c_int {
     call("hipMemPoolGetAccess", || {
-        let device = location.get()?.peer()?.ordinal();
+        let device = location.get()?.gpu()?.ordinal();
         flags.put(with(|pools| {
             let pool = pools.pool(pool)?;
             let given = || pool.access.get(&device).copied().unwrap_or(NO_ACCESS);

@@ -7,10 +7,11 @@ use crate::event::Event;
 use crate::ffi::{In, Memory, Out};
 use crate::gpu::{Gpu, gpu, gpus, lock};
 use crate::graph::{Capture, existing};
+use crate::memory::AllocationKind;
 use crate::op::{Callback, Op, Work};
 use crate::status::{Failure, Outcome, Status, call};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -44,6 +45,8 @@ pub struct Stream {
     priority: c_int,
     /// The active capture, if any. Work is then recorded instead of run.
     pub capture: Mutex<Option<Arc<Capture>>>,
+    /// Attributes that the program has set, by `hipLaunchAttributeID`.
+    attributes: Mutex<BTreeMap<c_uint, Vec<u8>>>,
     /// The program has destroyed its handle. Pending work continues and is still waited for.
     destroyed: AtomicBool,
 }
@@ -64,7 +67,8 @@ pub struct Streams {
 impl Stream {
     fn new(device: usize, handle: Handle, flags: c_uint, priority: c_int) -> Stream {
         let (queue, capture) = (Queue::default(), Mutex::new(None));
-        Stream { handle, queue, device, flags, priority, capture, destroyed: AtomicBool::new(false) }
+        let (attributes, destroyed) = (Mutex::default(), AtomicBool::new(false));
+        Stream { handle, queue, device, flags, priority, capture, attributes, destroyed }
     }
 
     /// Returns the stream's device.
@@ -287,21 +291,23 @@ pub unsafe extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
     })
 }
 
+/// Waits for the work of a stream and for what it waits for.
+pub fn synchronize(stream: &Stream) -> Outcome {
+    let gpu = stream.gpu()?;
+    if lock(&stream.capture).is_some() {
+        return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
+    }
+    may_wait()?;
+    gpu.streams.dependencies(stream).iter().for_each(|ticket| {
+        ticket.wait();
+    });
+    stream.queue.wait();
+    gpu.check()
+}
+
 /// `hipStreamSynchronize`.
 pub unsafe extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
-    call("hipStreamSynchronize", || {
-        let stream = existing(stream)?;
-        let gpu = stream.gpu()?;
-        if lock(&stream.capture).is_some() {
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
-        }
-        may_wait()?;
-        gpu.streams.dependencies(&stream).iter().for_each(|ticket| {
-            ticket.wait();
-        });
-        stream.queue.wait();
-        gpu.check()
-    })
+    call("hipStreamSynchronize", || synchronize(&*existing(stream)?))
 }
 
 /// `hipStreamQuery`.
@@ -319,9 +325,14 @@ pub unsafe extern "C" fn hipStreamQuery(stream: Handle) -> c_int {
     })
 }
 
-/// `hipStreamGetFlags`.
+/// `hipStreamGetFlags`. As in ROCm, null is not a stream here.
 pub unsafe extern "C" fn hipStreamGetFlags(stream: Handle, flags: Out<c_uint>) -> c_int {
-    call("hipStreamGetFlags", || flags.put(gpu()?.streams.find(stream)?.flags))
+    call("hipStreamGetFlags", || {
+        if stream == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        flags.put(gpu()?.streams.find(stream)?.flags)
+    })
 }
 
 /// `hipStreamGetPriority`.
@@ -349,6 +360,63 @@ pub unsafe extern "C" fn hipDeviceGetStreamPriorityRange(least: Out<c_int>, grea
     call("hipDeviceGetStreamPriorityRange", || {
         least.put_optional(1);
         greatest.put_optional(-1);
+        Ok(())
+    })
+}
+
+/// Returns the size of an attribute of streams in bytes: `hipStreamAttributeAccessPolicyWindow`,
+/// `…SynchronizationPolicy` and `…Priority`.
+fn attribute_bytes(attribute: c_uint) -> Outcome<usize> {
+    match attribute {
+        1 => Ok(32),
+        3 | PRIORITY => Ok(4),
+        _ => Err(Status::INVALID_VALUE.into()),
+    }
+}
+
+/// `hipStreamAttributePriority`.
+const PRIORITY: c_uint = 8;
+
+/// `hipStreamSetAttribute`. Caches and priorities are not simulated, so that the attributes are only kept.
+pub unsafe extern "C" fn hipStreamSetAttribute(stream: Handle, attribute: c_uint, value: Memory) -> c_int {
+    call("hipStreamSetAttribute", || {
+        let stream = gpu()?.streams.find(stream)?;
+        let len = attribute_bytes(attribute)?;
+        if value.is_null() {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        // SAFETY: the caller of the API passes a value of the attribute's size.
+        lock(&stream.attributes).insert(attribute, unsafe { value.read(len) });
+        Ok(())
+    })
+}
+
+/// `hipStreamGetAttribute`. An attribute that has not been set is 0, or the stream's priority.
+pub unsafe extern "C" fn hipStreamGetAttribute(stream: Handle, attribute: c_uint, value: Memory) -> c_int {
+    call("hipStreamGetAttribute", || {
+        let stream = gpu()?.streams.find(stream)?;
+        let len = attribute_bytes(attribute)?;
+        if value.is_null() {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let given = lock(&stream.attributes).get(&attribute).cloned();
+        let default = || match attribute {
+            PRIORITY => stream.priority.to_le_bytes().to_vec(),
+            _ => vec![0; len],
+        };
+        // SAFETY: the caller of the API passes room for a value of the attribute's size.
+        unsafe { value.write(&given.unwrap_or_else(default)) };
+        Ok(())
+    })
+}
+
+/// `hipStreamCopyAttributes`.
+pub unsafe extern "C" fn hipStreamCopyAttributes(to: Handle, from: Handle) -> c_int {
+    call("hipStreamCopyAttributes", || {
+        let streams = &gpu()?.streams;
+        let (to, from) = (streams.find(to)?, streams.find(from)?);
+        let copied = lock(&from.attributes).clone();
+        *lock(&to.attributes) = copied;
         Ok(())
     })
 }
@@ -388,14 +456,25 @@ pub unsafe extern "C" fn hipLaunchHostFunc(
     })
 }
 
-/// `hipStreamAttachMemAsync`. Only checks the stream, since all streams share all memory.
+/// `hipStreamAttachMemAsync`. Only checks the parameters, since all streams share all memory. A length of 0 stands for the
+/// whole allocation.
 pub unsafe extern "C" fn hipStreamAttachMemAsync(
     stream: Handle,
-    _at: Memory,
-    _len: usize,
-    _flags: c_uint,
+    at: Memory,
+    len: usize,
+    flags: c_uint,
 ) -> c_int {
-    call("hipStreamAttachMemAsync", || gpu()?.streams.find(stream).map(drop))
+    call("hipStreamAttachMemAsync", || {
+        let gpu = gpu()?;
+        gpu.streams.find(stream)?;
+        let found = gpu.find_allocation(at.address()).filter(|found| found.kind == AllocationKind::Managed);
+        let found = found.ok_or(Status::INVALID_VALUE)?;
+        // hipMemAttachGlobal, hipMemAttachHost, hipMemAttachSingle
+        if !matches!(flags, 1 | 2 | 4) || (len != 0 && len as u64 != found.len) {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        Ok(())
+    })
 }
 
 /// `hipDeviceSynchronize`.

@@ -142,6 +142,27 @@ impl BatchedValue {
     }
 }
 
+/// Returns the work of a batch of operations.
+///
+/// # Safety
+/// There are `count` operations; the memory that they name is valid whenever the work runs.
+pub unsafe fn batch(
+    gpu: &Gpu,
+    count: c_uint,
+    operations: In<BatchedValue>,
+    flags: c_uint,
+) -> Outcome<(Vec<Work>, Vec<BatchedValue>)> {
+    /// The most operations of one call.
+    const MOST: c_uint = 256;
+    if count == 0 || count > MOST || flags != 0 {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    // SAFETY: the caller guarantees the length.
+    let operations = unsafe { operations.list(count as usize)? };
+    let works = operations.iter().map(|value| value.op()?.work(gpu)).collect::<Outcome<_>>()?;
+    Ok((works, operations))
+}
+
 /// `hipStreamBatchMemOp`. If one of the operations is refused, none is enqueued.
 pub unsafe extern "C" fn hipStreamBatchMemOp(
     stream: Handle,
@@ -149,17 +170,10 @@ pub unsafe extern "C" fn hipStreamBatchMemOp(
     operations: In<BatchedValue>,
     flags: c_uint,
 ) -> c_int {
-    /// The most operations of one call.
-    const MOST: c_uint = 256;
     call("hipStreamBatchMemOp", || {
-        if count == 0 || count > MOST || flags != 0 {
-            return Err(Status::INVALID_VALUE.into());
-        }
         let gpu = gpu()?;
-        // SAFETY: the caller of the API passes an array of this length.
-        let operations = unsafe { operations.list(count as usize)? };
-        let works: Vec<Work> =
-            operations.iter().map(|value| value.op()?.work(gpu)).collect::<Outcome<_>>()?;
+        // SAFETY: the caller of the API passes an array of this length, and keeps the memory valid.
+        let (works, _) = unsafe { batch(gpu, count, operations, flags)? };
         let stream = gpu.streams.find(stream)?;
         works.into_iter().try_for_each(|work| gpu.enqueue(&stream, work))
     })

@@ -236,6 +236,30 @@ free: hipSuccess hipSuccess
     }
 }
 
+/// Managed variables of modules, statuses of the module API, and launches on two devices in one call.
+#[test]
+fn modules_have_managed_variables_and_devices_launch_together() {
+    let Some(program) = compile("modules", true) else { return };
+    let (out, errors) = program.run(&[("WAVESIM_DEVICES", "gfx1100*2")]);
+    let expected = "\
+compile 0
+counter 5, 4 bytes
+seen 7, counter 9, number 2.5
+managed 1
+refused: hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidValue
+items: hipSuccess, seen 9
+version 110
+variables: hipErrorInvalidValue hipErrorInvalidValue hipErrorNotFound
+unload: hipSuccess hipErrorNotFound hipErrorInvalidHandle, load: hipErrorInvalidValue
+managed 0
+grids: hipSuccess, sums 66560 66560
+of two shapes: hipErrorInvalidValue
+kernels: hipSuccess, stored 3 3 4 0
+refused: hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidDevice hipErrorInvalidHandle
+";
+    assert_eq!(out, expected, "{errors}");
+}
+
 /// Handles of memory and events, between two processes.
 #[test]
 fn processes_share_memory_and_events() {

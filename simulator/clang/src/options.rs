@@ -235,6 +235,10 @@ pub fn accept(words: impl IntoIterator<Item = String>, language: Language) -> Re
     let mut out = Options::default();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
+        // Programs leave places of their arrays empty.
+        if word.trim().is_empty() {
+            continue;
+        }
         // `-mllvm` and `-D` take the next word, if they have no value in the same one.
         let mut value_of = |option: &str, rest: &str| match rest.trim_start() {
             "" => words.next().filter(|v| !v.is_empty()).ok_or_else(|| OptionError::NoValue(option.into())),

@@ -64,7 +64,7 @@ pub const PROFILING: &[Function] = &table::PROFILING;
 pub const PROFILING_VERSIONS: [&str; 2] = ["ROCTX_4.1", "ROCTRACER_4.0"];
 
 /// The number of functions.
-const COUNT: usize = 536;
+const COUNT: usize = 537;
 
 /// Concatenates lists.
 const fn concat<const N: usize>(lists: [&[Function]; N]) -> [Function; COUNT] {

@@ -37,7 +37,7 @@ const fn unsupported_text(name: &'static str, why: &'static str) -> (&'static st
 }
 
 /// Functions whose symbols have the version `hip_4.2`.
-pub const V4_2: [Function; 272] = functions(
+pub const V4_2: [Function; 273] = functions(
     "hip_4.2",
     [
         unsupported_text("hipApiName", NOT_YET),
@@ -108,7 +108,7 @@ pub const V4_2: [Function; 272] = functions(
         implemented("hipEventSynchronize"),
         implemented("hipExtGetLinkTypeAndHopCount"),
         implemented("hipExtLaunchKernel"),
-        unsupported("hipExtLaunchMultiKernelMultiDevice", NOT_YET),
+        implemented("hipExtLaunchMultiKernelMultiDevice"),
         implemented("hipExtMallocWithFlags"),
         implemented("hipExtModuleLaunchKernel"),
         implemented("hipExtStreamCreateWithCUMask"),
@@ -141,6 +141,7 @@ pub const V4_2: [Function; 272] = functions(
         unsupported("hipGetTextureObjectResourceViewDesc", VIEWS),
         implemented("hipGetTextureObjectTextureDesc"),
         implemented("hipGetTextureReference"),
+        implemented("hipHccModuleLaunchKernel"),
         implemented("hipHostAlloc"),
         implemented("hipHostFree"),
         implemented("hipHostGetDevicePointer"),
@@ -158,7 +159,7 @@ pub const V4_2: [Function; 272] = functions(
         implemented("hipKernelNameRefByPtr"),
         unsupported("hipLaunchByPtr", NOT_YET),
         implemented("hipLaunchCooperativeKernel"),
-        unsupported("hipLaunchCooperativeKernelMultiDevice", NOT_YET),
+        implemented("hipLaunchCooperativeKernelMultiDevice"),
         implemented("hipLaunchKernel"),
         implemented("hipMalloc"),
         implemented("hipMalloc3D"),
@@ -237,7 +238,7 @@ pub const V4_2: [Function; 272] = functions(
         implemented("hipOccupancyMaxPotentialBlockSize"),
         implemented("hipPeekAtLastError"),
         implemented("hipPointerGetAttributes"),
-        unsupported("hipPointerSetAttribute", NOT_YET),
+        implemented("hipPointerSetAttribute"),
         implemented("__hipPopCallConfiguration"),
         implemented("hipProfilerStart"),
         implemented("hipProfilerStop"),
@@ -452,12 +453,12 @@ pub const V5_1: [Function; 32] = functions(
         unsupported("hipMemMapArrayAsync", ARRAYS),
         implemented("hipMemPoolCreate"),
         implemented("hipMemPoolDestroy"),
-        unsupported("hipMemPoolExportPointer", NOT_YET),
-        unsupported("hipMemPoolExportToShareableHandle", VIRTUAL),
+        implemented("hipMemPoolExportPointer"),
+        implemented("hipMemPoolExportToShareableHandle"),
         implemented("hipMemPoolGetAccess"),
         implemented("hipMemPoolGetAttribute"),
-        unsupported("hipMemPoolImportFromShareableHandle", VIRTUAL),
-        unsupported("hipMemPoolImportPointer", NOT_YET),
+        implemented("hipMemPoolImportFromShareableHandle"),
+        implemented("hipMemPoolImportPointer"),
         implemented("hipMemPoolSetAccess"),
         implemented("hipMemPoolSetAttribute"),
         implemented("hipMemPoolTrimTo"),
@@ -551,7 +552,7 @@ pub const V5_5: [Function; 7] = functions(
         implemented("hipGraphMemAllocNodeGetParams"),
         implemented("hipGraphMemFreeNodeGetParams"),
         implemented("hipModuleLaunchCooperativeKernel"),
-        unsupported("hipModuleLaunchCooperativeKernelMultiDevice", NOT_YET),
+        implemented("hipModuleLaunchCooperativeKernelMultiDevice"),
     ],
 );
 /// Functions whose symbols have the version `hip_5.6`.
@@ -612,10 +613,10 @@ pub const V6_4: [Function; 11] = functions(
     "hip_6.4",
     [
         implemented("hipEventRecordWithFlags"),
-        unsupported("hipGraphAddBatchMemOpNode", GRAPHS),
-        unsupported("hipGraphBatchMemOpNodeGetParams", GRAPHS),
-        unsupported("hipGraphBatchMemOpNodeSetParams", GRAPHS),
-        unsupported("hipGraphExecBatchMemOpNodeSetParams", GRAPHS),
+        implemented("hipGraphAddBatchMemOpNode"),
+        implemented("hipGraphBatchMemOpNodeGetParams"),
+        implemented("hipGraphBatchMemOpNodeSetParams"),
+        implemented("hipGraphExecBatchMemOpNodeSetParams"),
         implemented("hipLinkAddData"),
         implemented("hipLinkAddFile"),
         implemented("hipLinkComplete"),
@@ -653,9 +654,9 @@ pub const V7_1: [Function; 19] = functions(
         implemented("hipMemsetD2D8Async"),
         implemented("hipModuleGetFunctionCount"),
         implemented("hipModuleLoadFatBinary"),
-        unsupported("hipStreamGetAttribute", NOT_YET),
+        implemented("hipStreamGetAttribute"),
         implemented("hipStreamGetId"),
-        unsupported("hipStreamSetAttribute", NOT_YET),
+        implemented("hipStreamSetAttribute"),
     ],
 );
 /// Functions whose symbols have the version `hip_7.2`.
@@ -672,7 +673,7 @@ pub const V7_2: [Function; 11] = functions(
         implemented("hipLibraryUnload"),
         unsupported("hipMemPrefetchBatchAsync", NOT_YET),
         unsupported("hipOccupancyAvailableDynamicSMemPerBlock", NOT_YET),
-        unsupported("hipStreamCopyAttributes", NOT_YET),
+        implemented("hipStreamCopyAttributes"),
     ],
 );
 /// Functions of ROCm's libraries for profilers.

@@ -1,6 +1,7 @@
 //! Changes of nodes, of graphs and of instantiated graphs; edges; graphs as text.
 
 use super::node::{FillNode, copy_work, host_work};
+use super::parameters::Given;
 use super::{Graph, Node, Step, difference, release_all, with};
 use crate::ffi::{HostFunction, In, Memory, Out, Text};
 use crate::gpu::{gpu, lock};
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn hipGraphMemcpyNodeSetParams1D(
     call("hipGraphMemcpyNodeSetParams1D", || {
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
         let work = unsafe { changed_copy(to, from, len, kind)? };
-        with(|graphs| graphs.edit(node, |node| node.set(work, None)))
+        with(|graphs| graphs.edit(node, |node| node.set(work, Some(Given::Kind(kind)))))
     })
 }
 
@@ -72,7 +73,8 @@ pub unsafe extern "C" fn hipGraphExecMemcpyNodeSetParams1D(
     call("hipGraphExecMemcpyNodeSetParams1D", || {
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
         let work = unsafe { changed_copy(to, from, len, kind)? };
-        with(|graphs| graphs.edit_executable(executable, node, |node| node.set(work, None)))
+        let given = Given::Kind(kind);
+        with(|graphs| graphs.edit_executable(executable, node, |node| node.set_copy(work, given))?)
     })
 }
 

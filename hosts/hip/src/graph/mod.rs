@@ -10,6 +10,7 @@ mod memory;
 mod node;
 mod object;
 mod parameters;
+mod values;
 
 pub use attributes::*;
 pub use capture::*;
@@ -21,6 +22,7 @@ pub use node::*;
 pub use object::*;
 use object::{release_all, retain_all};
 pub use parameters::*;
+pub use values::*;
 
 use crate::ffi::{Memory, Out};
 use crate::gpu::{Gpu, gpu, lock};
@@ -215,6 +217,10 @@ impl Graphs {
         node: Handle,
         body: impl FnOnce(&mut Node) -> T,
     ) -> Outcome<T> {
+        // A node that has been destroyed, also with its graph, names no copy of it any more.
+        if !self.nodes.contains_key(&node) {
+            return Err(Status::INVALID_VALUE.into());
+        }
         let found = self.executables.get_mut(&executable).ok_or(Status::INVALID_VALUE)?;
         let node = found.order.iter_mut().find(|n| n.handle == node).ok_or(Status::INVALID_VALUE)?;
         Ok(body(node))

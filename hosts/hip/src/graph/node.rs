@@ -22,7 +22,7 @@ pub(super) const WAIT_EVENT: c_int = 6;
 pub(super) const EVENT_RECORD: c_int = 7;
 pub(super) const MEM_ALLOC: c_int = 10;
 pub(super) const MEM_FREE: c_int = 11;
-const BATCH_MEM_OP: c_int = 14;
+pub(super) const BATCH_MEM_OP: c_int = 14;
 
 /// Adds a node with work to a graph.
 fn add(node: &Out<Handle>, graph: Handle, after: Array<Handle>, work: Work) -> Outcome {
@@ -139,7 +139,8 @@ pub unsafe extern "C" fn hipGraphAddMemcpyNode1D(
     let after = unsafe { after.array(count) };
     call("hipGraphAddMemcpyNode1D", || {
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
-        add(&node, graph, after, unsafe { copy_work(to, from, len, kind)? })
+        let work = unsafe { copy_work(to, from, len, kind)? };
+        add_step(&node, graph, after, Step::Work(work), Some(Given::Kind(kind)))
     })
 }
 
@@ -336,6 +337,7 @@ impl Node {
                 Op::Copy(_) => MEMCPY,
                 Op::Fill(_) => MEMSET,
                 Op::Host(_) | Op::Callback(_) => HOST,
+                Op::Batch(_) if matches!(self.given.as_deref(), Some(Given::Values(_))) => BATCH_MEM_OP,
                 Op::Batch(_) => GRAPH,
                 Op::Value(_) => BATCH_MEM_OP,
                 Op::Memory(MemoryOp::Allocate(_)) => MEM_ALLOC,

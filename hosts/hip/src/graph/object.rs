@@ -3,7 +3,7 @@
 use super::with;
 use crate::ffi::{HostFunction, Memory, Out};
 use crate::gpu::lock;
-use crate::status::{Outcome, Status, call};
+use crate::status::{Outcome, Status, call, report};
 use crate::stream::{Handle, new_handle};
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -19,27 +19,45 @@ struct Object {
 
 static OBJECTS: Mutex<Option<HashMap<Handle, Object>>> = Mutex::new(None);
 
-/// Adds to the references of an object.
+/// Adds to the references of an object. As in ROCm, an object that has been destroyed is no error.
 fn retain(object: Handle, count: u32) -> Outcome {
     let mut objects = lock(&OBJECTS);
-    let found = objects.get_or_insert_default().get_mut(&object).ok_or(Status::INVALID_VALUE)?;
+    let Some(found) = objects.get_or_insert_default().get_mut(&known(object)?) else {
+        report("a user object is retained that has been destroyed: ignored");
+        return Ok(());
+    };
     found.references = found.references.checked_add(count).ok_or(Status::INVALID_VALUE)?;
     Ok(())
 }
 
-/// Removes references of an object, and destroys it with the last one.
+/// Removes references of an object, and destroys it with the last one. As in ROCm, a release of more references than there
+/// are is no error and has no effect.
 fn release(object: Handle, count: u32) -> Outcome {
     let mut objects = lock(&OBJECTS);
-    let objects_of = objects.get_or_insert_default();
-    let found = objects_of.get_mut(&object).ok_or(Status::INVALID_VALUE)?;
-    found.references = found.references.checked_sub(count).ok_or(Status::INVALID_VALUE)?;
-    let destroyed = if found.references == 0 { objects_of.remove(&object) } else { None };
+    let all = objects.get_or_insert_default();
+    let references = all.get(&known(object)?).map_or(0, |found| found.references);
+    let Some(left) = references.checked_sub(count) else {
+        report(&format!("{count} references of a user object are released that has {references}: ignored"));
+        return Ok(());
+    };
+    let destroyed = match all.get_mut(&object) {
+        Some(found) if left != 0 => {
+            found.references = left;
+            None
+        }
+        _ => all.remove(&object),
+    };
     drop(objects);
     if let Some(Object { destroy: HostFunction { function: Some(function), argument }, .. }) = destroyed {
         // SAFETY: the caller of `hipUserObjectCreate` passes a function that can be called once, with the object.
         callback::run(|| unsafe { function(argument) });
     }
     Ok(())
+}
+
+/// Refuses null.
+fn known(object: Handle) -> Outcome<Handle> {
+    if object == 0 { Err(Status::INVALID_VALUE.into()) } else { Ok(object) }
 }
 
 pub(super) fn retain_all(objects: &[(Handle, u32)]) -> Outcome {
@@ -120,7 +138,11 @@ pub unsafe extern "C" fn hipGraphReleaseUserObject(graph: Handle, object: Handle
         let kept: u64 =
             graph.objects.iter().filter(|kept| kept.0 == object).map(|kept| u64::from(kept.1)).sum();
         if kept < left.into() {
-            return Err(Status::INVALID_VALUE.because("the graph does not have as many references"));
+            known(object)?;
+            report(&format!(
+                "{left} references of a user object are released of which the graph has {kept}: ignored"
+            ));
+            return Ok(());
         }
         for kept in graph.objects.iter_mut().filter(|kept| kept.0 == object) {
             let part = kept.1.min(left);

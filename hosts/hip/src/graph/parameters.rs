@@ -1,7 +1,7 @@
 //! Parameters of nodes, as the program has passed them; nodes of events and of variables; properties of nodes.
 
 use super::node::{FillNode, KernelNode, add_step};
-use super::{Node, Step, with};
+use super::{Node, Step, ValuesNode, with};
 use crate::copy::Parameters3d;
 use crate::copy_driver::DriverParameters3d;
 use crate::ffi::{HostFunction, In, Memory, Out};
@@ -20,6 +20,10 @@ pub(super) enum Given {
     Copy(Parameters3d),
     /// Those of a copy of the driver API.
     DriverCopy(DriverParameters3d),
+    /// `hipMemcpyKind` of a copy of one dimension, or to or from a variable.
+    Kind(c_int),
+    /// Operations on values in memory.
+    Values(ValuesNode),
 }
 
 /// The parameters of a kernel. Their pointers are those of the copy.
@@ -47,6 +51,15 @@ impl Given {
             invocation.kernel.arguments().map(|argument| pointer(argument.offset.into())).collect();
         Given::Kernel(GivenKernel { parameters, pointers, _values: values })
     }
+
+    /// Returns `hipMemcpyKind` of a copy.
+    fn copy_kind(&self) -> Option<c_int> {
+        match self {
+            Given::Copy(copy) => Some(copy.kind()),
+            Given::Kind(kind) => Some(*kind),
+            _ => None,
+        }
+    }
 }
 
 impl Node {
@@ -55,6 +68,18 @@ impl Node {
         self.step = Step::Work(work);
         self.given = given.map(std::sync::Arc::new);
         self.apply_attributes();
+    }
+
+    /// Replaces a copy of an instantiated graph, whose `hipMemcpyKind` must not change.
+    pub(super) fn set_copy(&mut self, work: Work, given: Given) -> Outcome {
+        let kind = self.given.as_deref().and_then(Given::copy_kind);
+        if kind.is_some_and(|kind| given.copy_kind() != Some(kind)) {
+            return Err(
+                Status::INVALID_VALUE.because("the direction of a copy changes in an instantiated graph")
+            );
+        }
+        self.set(work, Some(given));
+        Ok(())
     }
 
     /// Returns the operation of a node that is neither a graph nor an event.
@@ -165,7 +190,7 @@ pub unsafe extern "C" fn hipGraphExecMemcpyNodeSetParams(
     call("hipGraphExecMemcpyNodeSetParams", || {
         // SAFETY: the caller of the API keeps the memory valid while the graph runs.
         let (work, given) = unsafe { copy_of(parameters)? };
-        with(|graphs| graphs.edit_executable(executable, node, |node| node.set(work, Some(given))))
+        with(|graphs| graphs.edit_executable(executable, node, |node| node.set_copy(work, given))?)
     })
 }
 
@@ -226,7 +251,7 @@ macro_rules! symbols {
                 call(stringify!($add), || {
                     // SAFETY: the caller of the API keeps the memory valid while the graph runs.
                     let work = unsafe { Symbol { $first, $second, len, offset, kind }.work($to_symbol)? };
-                    add_step(&node, graph, after, Step::Work(work), None)
+                    add_step(&node, graph, after, Step::Work(work), Some(Given::Kind(kind)))
                 })
             }
 
@@ -242,7 +267,7 @@ macro_rules! symbols {
                 call(stringify!($set), || {
                     // SAFETY: the caller of the API keeps the memory valid while the graph runs.
                     let work = unsafe { Symbol { $first, $second, len, offset, kind }.changed($to_symbol)? };
-                    with(|graphs| graphs.edit(node, |node| node.set(work, None)))
+                    with(|graphs| graphs.edit(node, |node| node.set(work, Some(Given::Kind(kind)))))
                 })
             }
 
@@ -260,7 +285,8 @@ macro_rules! symbols {
                 call(stringify!($set_executable), || {
                     // SAFETY: the caller of the API keeps the memory valid while the graph runs.
                     let work = unsafe { Symbol { $first, $second, len, offset, kind }.changed($to_symbol)? };
-                    with(|graphs| graphs.edit_executable(executable, node, |node| node.set(work, None)))
+                    let given = Given::Kind(kind);
+                    with(|graphs| graphs.edit_executable(executable, node, |node| node.set_copy(work, given))?)
                 })
             }
         )*

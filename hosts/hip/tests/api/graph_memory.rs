@@ -81,17 +81,17 @@ unsafe extern "C" {
 /// `hipMemPoolProps`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Pool {
-    kind: c_int,
-    handle_types: c_int,
-    location: [c_int; 2],
-    windows_attributes: usize,
-    max: usize,
-    reserved: [u8; 56],
+pub struct Pool {
+    pub kind: c_int,
+    pub handle_types: c_int,
+    pub location: [c_int; 2],
+    pub windows_attributes: usize,
+    pub max: usize,
+    pub reserved: [u8; 56],
 }
 
 /// Pinned memory of the first device.
-const POOL: Pool =
+pub const POOL: Pool =
     Pool { kind: 1, handle_types: 0, location: [1, 0], windows_attributes: 0, max: 0, reserved: [0; 56] };
 
 /// `hipMemAllocNodeParams`.

@@ -7,6 +7,7 @@ mod graph_memory;
 mod graphs;
 mod launches;
 mod op;
+mod pools;
 mod process;
 mod profiling;
 mod rtc;

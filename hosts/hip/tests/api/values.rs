@@ -3,8 +3,8 @@
 use super::{Handle, INVALID_VALUE, SUCCESS, created};
 use super::{hipDeviceSynchronize, hipEventElapsedTime, hipEventRecord};
 use super::{
-    hipFree, hipGraphAddEmptyNode, hipGraphCreate, hipGraphInstantiate, hipGraphLaunch, hipMalloc,
-    hipStreamDestroy, hipStreamSynchronize,
+    hipFree, hipGraphAddEmptyNode, hipGraphCreate, hipGraphDestroy, hipGraphInstantiate, hipGraphLaunch,
+    hipMalloc, hipStreamDestroy, hipStreamSynchronize, hipStreamWaitEvent,
 };
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -18,6 +18,43 @@ unsafe extern "C" {
         data: *const *mut c_void,
         pointer: Handle,
     ) -> c_int;
+    fn hipExtMallocWithFlags(memory: &mut Handle, len: usize, flags: c_uint) -> c_int;
+    fn hipGraphAddBatchMemOpNode(
+        node: &mut Handle,
+        graph: Handle,
+        after: *const Handle,
+        count: usize,
+        batch: &BatchNode,
+    ) -> c_int;
+    fn hipGraphAddMemcpyNode1D(
+        node: &mut Handle,
+        graph: Handle,
+        after: *const Handle,
+        count: usize,
+        to: *mut c_void,
+        from: *const c_void,
+        len: usize,
+        kind: c_int,
+    ) -> c_int;
+    fn hipGraphBatchMemOpNodeGetParams(node: Handle, batch: &mut BatchNode) -> c_int;
+    fn hipGraphExecBatchMemOpNodeSetParams(executable: Handle, node: Handle, batch: &BatchNode) -> c_int;
+    fn hipGraphExecMemcpyNodeSetParams1D(
+        executable: Handle,
+        node: Handle,
+        to: Handle,
+        from: Handle,
+        len: usize,
+        kind: c_int,
+    ) -> c_int;
+    safe fn hipGraphNodeGetEnabled(executable: Handle, node: Handle, enabled: &mut c_uint) -> c_int;
+    safe fn hipGraphNodeGetType(node: Handle, kind: &mut c_int) -> c_int;
+    fn hipHostRegister(memory: *mut c_void, len: usize, flags: c_uint) -> c_int;
+    fn hipPointerSetAttribute(value: *const c_void, attribute: c_int, pointer: Handle) -> c_int;
+    safe fn hipStreamAttachMemAsync(stream: Handle, memory: Handle, len: usize, flags: c_uint) -> c_int;
+    safe fn hipStreamCopyAttributes(to: Handle, from: Handle) -> c_int;
+    fn hipStreamGetAttribute(stream: Handle, attribute: c_uint, value: *mut c_void) -> c_int;
+    safe fn hipStreamGetFlags(stream: Handle, flags: &mut c_uint) -> c_int;
+    fn hipStreamSetAttribute(stream: Handle, attribute: c_uint, value: *const c_void) -> c_int;
     fn hipGraphAddMemsetNode(
         node: &mut Handle,
         graph: Handle,
@@ -72,13 +109,26 @@ struct Fill {
     width: usize,
 }
 
+/// `hipBatchMemOpNodeParams`.
+#[repr(C)]
+struct BatchNode {
+    context: Handle,
+    count: c_uint,
+    list: *const [u64; 6],
+    flags: c_uint,
+}
+
 /// An event without a time, and flags that do not exist.
 #[test]
 fn events_have_flags() {
     const INVALID_HANDLE: c_int = 400;
     let timed = created(|out| hipEventCreateWithFlags(out, 1));
     let untimed = created(|out| hipEventCreateWithFlags(out, 2));
-    assert_eq!(hipEventCreateWithFlags(&mut null_mut(), 0x100), INVALID_VALUE);
+    // A flag that does not exist, two kinds of fences, an event of several processes with a time.
+    for flags in [0x100, 0x6000_0000, 4] {
+        assert_eq!(hipEventCreateWithFlags(&mut null_mut(), flags), INVALID_VALUE);
+    }
+    assert_eq!(hipStreamWaitEvent(null_mut(), timed, 2), INVALID_VALUE);
     let mut milliseconds = 0.0;
     for event in [timed, untimed] {
         assert_eq!(hipEventRecord(event, null_mut()), SUCCESS);
@@ -284,4 +334,136 @@ fn managed_memory_has_advice() {
         assert_eq!((read, hipFree(own), hipFree(memory)), (INVALID_VALUE, SUCCESS, SUCCESS));
         assert_eq!(hipMallocManaged(&mut null_mut(), 16, 3), INVALID_VALUE);
     }
+}
+
+/// A node of a graph with several operations, and its changes.
+#[test]
+fn nodes_write_values() {
+    const WRITE_32: u64 = 2;
+    const BATCH_MEM_OP: c_int = 14;
+    // SAFETY: all addresses are of the allocation, but the one that is refused.
+    unsafe {
+        let memory = created(|out| hipMalloc(out, 64));
+        let at = |offset: usize| memory.wrapping_byte_add(offset) as u64;
+        let list = |value| [[WRITE_32, at(0), value, 0, 0, 0], [WRITE_32, at(8), value + 1, 0, 0, 0]];
+        let node = |list: &[[u64; 6]]| BatchNode {
+            context: null_mut(),
+            count: list.len() as c_uint,
+            list: list.as_ptr(),
+            flags: 0,
+        };
+        let (first, second, wrong) = (list(5), list(9), [[WRITE_32, at(64), 1, 0, 0, 0]]);
+        let graph = created(|out| hipGraphCreate(out, 0));
+        let mut batch = null_mut();
+        assert_eq!(hipGraphAddBatchMemOpNode(&mut batch, graph, null(), 0, &node(&wrong)), INVALID_VALUE);
+        assert_eq!(hipGraphAddBatchMemOpNode(&mut batch, graph, null(), 0, &node(&[])), INVALID_VALUE);
+        assert_eq!(hipGraphAddBatchMemOpNode(&mut batch, graph, null(), 0, &node(&first)), SUCCESS);
+        let empty = created(|out| hipGraphAddEmptyNode(out, graph, &batch, 1));
+        let mut kind = 0;
+        assert_eq!((hipGraphNodeGetType(batch, &mut kind), kind), (SUCCESS, BATCH_MEM_OP));
+        let mut given = node(&[]);
+        assert_eq!(hipGraphBatchMemOpNodeGetParams(batch, &mut given), SUCCESS);
+        assert_eq!((given.count, *given.list.add(1)), (2, first[1]));
+        assert_eq!(hipGraphBatchMemOpNodeGetParams(empty, &mut given), INVALID_VALUE);
+        let executable = created(|out| hipGraphInstantiate(out, graph, 0, 0, 0));
+        let run = || {
+            assert_eq!(hipGraphLaunch(executable, null_mut()), SUCCESS);
+            assert_eq!(hipStreamSynchronize(null_mut()), SUCCESS);
+            *memory.cast::<[u32; 4]>()
+        };
+        assert_eq!(run(), [5, 0, 6, 0]);
+        assert_eq!(hipGraphExecBatchMemOpNodeSetParams(executable, empty, &node(&second)), INVALID_VALUE);
+        assert_eq!(hipGraphExecBatchMemOpNodeSetParams(executable, batch, &node(&second)), SUCCESS);
+        assert_eq!(run(), [9, 0, 10, 0]);
+        // Once the graph is destroyed, its nodes name nothing, and the instantiated graph still runs.
+        let mut enabled = 0;
+        assert_eq!(hipGraphDestroy(graph), SUCCESS);
+        assert_eq!(hipGraphNodeGetEnabled(executable, batch, &mut enabled), INVALID_VALUE);
+        assert_eq!(run(), [9, 0, 10, 0]);
+        assert_eq!(hipFree(memory), SUCCESS);
+    }
+}
+
+/// The direction of a copy, as the program has named it, is final in an instantiated graph.
+#[test]
+fn directions_of_copies_do_not_change() {
+    const DEVICE_TO_DEVICE: c_int = 3;
+    const DEFAULT: c_int = 4;
+    // SAFETY: all copies are inside the allocation.
+    unsafe {
+        let memory = created(|out| hipMalloc(out, 64));
+        let to = memory.wrapping_byte_add(32);
+        let graph = created(|out| hipGraphCreate(out, 0));
+        let node =
+            created(|out| hipGraphAddMemcpyNode1D(out, graph, null(), 0, to, memory, 8, DEVICE_TO_DEVICE));
+        let executable = created(|out| hipGraphInstantiate(out, graph, 0, 0, 0));
+        let change = |kind| hipGraphExecMemcpyNodeSetParams1D(executable, node, to, memory, 4, kind);
+        assert_eq!((change(DEFAULT), change(DEVICE_TO_DEVICE)), (INVALID_VALUE, SUCCESS));
+        assert_eq!(hipFree(memory), SUCCESS);
+    }
+}
+
+#[test]
+fn streams_keep_attributes() {
+    const WINDOW: c_uint = 1;
+    const PRIORITY: c_uint = 8;
+    let [first, second] = [(); 2].map(|()| created(|out| hipStreamCreateWithFlags(out, 1)));
+    let (window, mut found, mut priority) = ([3u64; 4], [1u64; 4], -7i32);
+    let value = |of: &[u64; 4]| of.as_ptr().cast::<c_void>();
+    // SAFETY: all values have the size of their attribute.
+    unsafe {
+        assert_eq!(hipStreamGetAttribute(first, WINDOW, found.as_mut_ptr().cast()), SUCCESS);
+        assert_eq!(found, [0; 4]);
+        assert_eq!(hipStreamSetAttribute(first, WINDOW, value(&window)), SUCCESS);
+        assert_eq!(hipStreamCopyAttributes(second, first), SUCCESS);
+        assert_eq!(hipStreamGetAttribute(second, WINDOW, found.as_mut_ptr().cast()), SUCCESS);
+        assert_eq!(found, window);
+        assert_eq!(hipStreamGetAttribute(first, PRIORITY, (&raw mut priority).cast()), SUCCESS);
+        assert_eq!(priority, 0);
+        assert_eq!(hipStreamSetAttribute(first, 99, value(&window)), INVALID_VALUE);
+        assert_eq!(hipStreamSetAttribute(first, WINDOW, null()), INVALID_VALUE);
+    }
+    let mut flags = 0;
+    assert_eq!((hipStreamGetFlags(first, &mut flags), flags), (SUCCESS, 1));
+    assert_eq!(hipStreamGetFlags(null_mut(), &mut flags), INVALID_VALUE);
+}
+
+/// Flags, sizes and addresses that ROCm refuses, too.
+#[test]
+fn parameters_of_memory_are_checked() {
+    const SYNC_MEMOPS: c_int = 6;
+    let mut local = [0u64; 8];
+    // SAFETY: `out` is valid for writes, and nothing is registered.
+    unsafe {
+        let mut memory = null_mut();
+        for (len, flags) in [(16, 2), (0, 2), (64, 8)] {
+            assert_eq!(hipExtMallocWithFlags(&mut memory, len, flags), INVALID_VALUE);
+        }
+        assert_eq!(hipExtMallocWithFlags(&mut memory, 8, 2), SUCCESS);
+        for flags in [0xf0, 0xfff2, u32::MAX] {
+            assert_eq!(hipHostRegister(local.as_mut_ptr().cast(), 64, flags), INVALID_VALUE);
+        }
+        let (mut is_synchronous, on) = (9u8, 1u8);
+        let get = |out: *mut u8| hipPointerGetAttribute(out.cast(), SYNC_MEMOPS, memory);
+        assert_eq!((get(&raw mut is_synchronous), is_synchronous), (SUCCESS, 0));
+        assert_eq!(hipPointerSetAttribute((&raw const on).cast(), SYNC_MEMOPS, memory), SUCCESS);
+        assert_eq!((get(&raw mut is_synchronous), is_synchronous), (SUCCESS, 1));
+        assert_eq!(hipPointerSetAttribute((&raw const on).cast(), 2, memory), INVALID_VALUE);
+        // Memory of the device has no address for the host.
+        let mut host = 2usize;
+        let data = [(&raw mut host).cast()];
+        assert_eq!(hipDrvPointerGetAttributes(1, [4].as_ptr(), data.as_ptr(), memory), SUCCESS);
+        assert_eq!(host, 0);
+        assert_eq!(hipFree(memory), SUCCESS);
+    }
+    let managed = created(|out| hipMallocManaged(out, 8192, 1));
+    let attach = |memory, len, flags| hipStreamAttachMemAsync(null_mut(), memory, len, flags);
+    assert_eq!((attach(managed, 0, 2), attach(managed, 8192, 4)), (SUCCESS, SUCCESS));
+    assert_eq!((attach(managed, 8191, 4), attach(managed, 0, 7)), (INVALID_VALUE, INVALID_VALUE));
+    assert_eq!(attach(null_mut(), 4, 4), INVALID_VALUE);
+    assert_eq!(attach(local.as_mut_ptr().cast(), 4, 4), INVALID_VALUE);
+    assert_eq!(hipMemAdvise(managed, 8193, 1, 0), INVALID_VALUE);
+    assert_eq!(hipMemAdvise(managed, 8192, 1, 0), SUCCESS);
+    // SAFETY: the memory is freed once.
+    assert_eq!(unsafe { hipFree(managed) }, SUCCESS);
 }
