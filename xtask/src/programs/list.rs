@@ -28,17 +28,23 @@ pub struct Run {
     pub command: &'static [&'static str],
     /// Whether it belongs to the bounded sample.
     pub sample: bool,
+    /// Whether it needs the program's checkout.
+    pub source: bool,
     /// Time limit in seconds, several times what the run took on two cores.
     pub seconds: u32,
     pub count: Count,
 }
 
 const fn run(name: &'static str, seconds: u32, count: Count, command: &'static [&'static str]) -> Run {
-    Run { name, command, sample: true, seconds, count }
+    Run { name, command, sample: true, source: false, seconds, count }
 }
 
 const fn long(name: &'static str, seconds: u32, count: Count, command: &'static [&'static str]) -> Run {
-    Run { name, command, sample: false, seconds, count }
+    Run { name, command, sample: false, source: false, seconds, count }
+}
+
+const fn from_source(run: Run) -> Run {
+    Run { source: true, ..run }
 }
 
 const PROGRAM: Program = Program {
@@ -66,10 +72,22 @@ macro_rules! rocm {
 }
 
 macro_rules! cupy {
-    ($($tests:literal),*) => {
-        &["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=/opt/cupy", $($tests),*]
+    ($most:literal, $folder:literal) => {
+        &["/usr/bin/python3", "-c", CUPY_TESTS, $most, concat!("/opt/cupy/cupy_tests/", $folder, "_tests")]
     };
 }
+
+/// Tests of a folder, at most so many, drawn by chance, the same ones each time.
+const CUPY_TESTS: &str = "
+import pytest, random, sys
+class Draw:
+    def pytest_collection_modifyitems(self, items):
+        order = list(range(len(items)))
+        random.Random(1).shuffle(order)
+        items[:] = [items[index] for index in sorted(order[:int(sys.argv[1])])]
+options = ['-v', '-W', 'ignore', '-p', 'no:cacheprovider', '--rootdir=/opt/cupy']
+sys.exit(pytest.main([*options, sys.argv[2]], plugins=[Draw()]))
+";
 
 /// Kernels that CuPy compiles, and those of rocBLAS, hipCUB, rocRAND and rocFFT, compared with NumPy.
 const CUPY: &str = "
@@ -302,13 +320,13 @@ pub const PROGRAMS: &[Program] = &[
         source: Some(("cupy", "tests")),
         runs: &[
             run("a few functions", 300, outcome::exit, &["/usr/bin/python3", "-c", CUPY]),
-            long(
-                "creation",
-                1800,
-                outcome::pytest,
-                cupy!["/opt/cupy/cupy_tests/creation_tests/test_basic.py"],
-            ),
-            long("math", 14400, outcome::pytest, cupy!["/opt/cupy/cupy_tests/math_tests"]),
+            from_source(run("creation", 900, outcome::pytest, cupy!["20", "creation"])),
+            from_source(run("sorting", 900, outcome::pytest, cupy!["20", "sorting"])),
+            from_source(run("math", 900, outcome::pytest, cupy!["20", "math"])),
+            from_source(run("core", 900, outcome::pytest, cupy!["20", "core"])),
+            from_source(run("fft", 900, outcome::pytest, cupy!["20", "fft"])),
+            from_source(run("linear algebra", 900, outcome::pytest, cupy!["20", "linalg"])),
+            from_source(run("random numbers", 900, outcome::pytest, cupy!["20", "random"])),
         ],
         ..PROGRAM
     },

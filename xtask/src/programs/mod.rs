@@ -82,6 +82,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             }
         }
         for run in program.runs.iter().filter(|run| run.sample || !args.sample) {
+            if run.source && program.source.is_some_and(|(project, _)| !root.has(&format!("opt/{project}"))) {
+                println!("  {:<28} not run: --sources names no checkout", run.name);
+                continue;
+            }
             let (outcome, seconds) = execute(&root, program, run, args.patience)?;
             failed |= outcome.failed > 0 || outcome.crashed;
             let Outcome { passed, failed, skipped, ref remark, .. } = outcome;

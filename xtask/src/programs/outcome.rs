@@ -83,20 +83,24 @@ pub fn ggml(text: &str, success: bool) -> Outcome {
     outcome.ended(success)
 }
 
-/// pytest's last line: `2 failed, 10 passed, 3 skipped in 4.5s`.
+/// pytest's last line: `2 failed, 10 passed, 3 skipped in 4.5s`. If it was stopped, what `-v` prints of each test:
+/// `test_a.py::test_b PASSED [ 10%]`.
 pub fn pytest(text: &str, success: bool) -> Outcome {
     let lines: Vec<String> = text.lines().map(plain).collect();
-    let last = lines
-        .iter()
-        .rev()
-        .find(|line| line.contains(" in ") && line.contains("passed") || line.contains(" failed"));
-    let last = last.map(String::as_str).unwrap_or_default();
-    let count = |word| number_before(last, word).unwrap_or(0);
+    let is_summary = |line: &&String| {
+        let words = [" passed", " failed", " skipped", " error", " xfailed", "no tests ran"];
+        line.contains(" in ") && words.iter().any(|word| line.contains(word)) && !line.contains("::")
+    };
+    let last = lines.iter().rev().find(is_summary);
+    let count = |word: &str, of_test: &str| match last {
+        Some(line) => number_before(line, word).unwrap_or(0),
+        None => lines.iter().filter(|line| line.contains("::") && line.contains(of_test)).count(),
+    };
     let first = lines.iter().find(|line| line.starts_with("FAILED ") || line.starts_with("ERROR "));
     Outcome {
-        passed: count(" passed"),
-        failed: count(" failed") + count(" error"),
-        skipped: count(" skipped") + count(" xfailed"),
+        passed: count(" passed", " PASSED "),
+        failed: count(" failed", " FAILED ") + count(" error", " ERROR "),
+        skipped: count(" skipped", " SKIPPED ") + count(" xfailed", " XFAIL "),
         crashed: false,
         remark: first.map(|line| line.chars().take(100).collect()).unwrap_or_default(),
     }
@@ -123,4 +127,27 @@ pub fn hashcat(text: &str, success: bool) -> Outcome {
         }
     }
     outcome.ended(success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_of_pytest_are_counted() {
+        let counts = |text: &str, success| {
+            let outcome = pytest(text, success);
+            (outcome.passed, outcome.failed, outcome.skipped, outcome.crashed)
+        };
+        let lines = "a.py::test_a PASSED [ 25%]\na.py::test_b[passed in] SKIPPED (no) [ 50%]\n\
+                     a.py::test_c FAILED [ 75%]\na.py::test_d XFAIL (so) [100%]\n";
+        let summary = "FAILED a.py::test_c - it failed in 2 places\n\
+                       \x1b[31m=== 1 failed, 1 passed, 1 skipped, 1 xfailed in 4.50s ===\x1b[0m\n";
+        assert_eq!(counts(&format!("{lines}{summary}"), false), (1, 1, 2, false));
+        assert_eq!(counts("3 passed in 1.20s", true), (3, 0, 0, false));
+        assert_eq!(counts("12 skipped in 0.02s", true), (0, 0, 12, false));
+        // Stopped in the fifth test.
+        assert_eq!(counts(&format!("{lines}a.py::test_e "), false), (1, 1, 2, false));
+        assert_eq!(counts("a traceback, and nothing else failed", false), (0, 0, 0, true));
+    }
 }

@@ -40,11 +40,13 @@ const PYTHON: &str = "3.14";
 /// Folders of libraries in the root directory. Debian's alternatives of BLAS and LAPACK have their own.
 const LIBRARY_PATH: &str =
     "/wavesim:/usr/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu/blas:/usr/lib/x86_64-linux-gnu/lapack";
-/// `hipcc`, of which CuPy asks only the folders of headers.
+/// `hipcc`, which CuPy asks for the folders of headers, and which compiles its kernels with CUB's functions for workgroups.
 const HIPCC: &str = "#!/usr/bin/python3\n\
     import os, sys\n\
-    own = ['--rocm-path=/usr', '-nogpulib', '--cuda-device-only', '--offload-arch=gfx1100']\n\
-    os.execv('/usr/bin/clang++-21', ['clang++-21', *own, *sys.argv[1:]])\n";
+    words = [word for word in sys.argv[1:] if word != '--genco']\n\
+    own = ['-x', 'hip', '-O3', '--rocm-path=/usr', '--cuda-device-only', '--no-gpu-bundle-output']\n\
+    own += ['--offload-arch=gfx1100', '--rocm-device-lib-path=' + os.environ['WAVESIM_DEVICE_LIBS']]\n\
+    os.execv('/usr/bin/clang++-21', ['clang++-21', *own, *words])\n";
 
 /// A root directory.
 pub struct Root {
@@ -321,6 +323,11 @@ impl Root {
         let hipcc = self.at("usr/bin/hipcc");
         std::fs::write(&hipcc, HIPCC)?;
         Ok(std::fs::set_permissions(hipcc, std::os::unix::fs::PermissionsExt::from_mode(0o755))?)
+    }
+
+    /// Returns whether the root directory has a file or folder.
+    pub fn has(&self, path: &str) -> bool {
+        self.at(path).exists()
     }
 
     /// Returns a command that runs in the root directory, with more variables of the environment.
