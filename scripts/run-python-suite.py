@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs a sample of the test suite of a Python project on wavesim, and prints a table and the reasons of failures.
 
-    scripts/run-python-suite.py SUITE CHECKOUT [--sample N] [--seed S] [--seconds T] [--target GPU] [FILE...]
+    scripts/run-python-suite.py SUITE CHECKOUT [--sample N] [--each N] [--seed S] [--seconds T] [--target GPU] [FILE...]
 
 SUITE is one of those that --help lists with their commits and packages; CHECKOUT is a clone of its project. The Python that
 runs the script has wavesim (docs/python.md), pytest, pytest-timeout and pytest-xdist, and the packages of the suite. The
@@ -22,6 +22,8 @@ import time
 import xml.etree.ElementTree as xml
 
 Suite = collections.namedtuple("Suite", "commit packages folder files options environment")
+# Tensors on `cuda` are on the CPU, and kernels are not tuned (docs/triton.md).
+CUDA = {"WAVESIM_TORCH_CUDA": "cpu", "WAVESIM_TRITON_AUTOTUNE": "first"}
 SUITES = {
     "triton": Suite(
         "triton-lang/triton 10f6be363d24 (branch release/3.8.x)",
@@ -30,6 +32,38 @@ SUITES = {
         ["unit/language/test_*.py"],
         ["--device=cpu"],
         {},
+    ),
+    "gluon": Suite(
+        "triton-lang/triton f797708c0626 (branch release/3.7.x)",
+        "triton==3.7.0 torch==2.15.0 scipy",
+        "python/test",
+        ["gluon/test_core.py", "gluon/test_lowerings.py", "gluon/test_layout.py"],
+        ["--device=cuda"],
+        CUDA,
+    ),
+    "triton-amd": Suite(
+        "triton-lang/triton 10f6be363d24 (branch release/3.8.x)",
+        "triton==3.9.0 torch==2.15.0 scipy",
+        "third_party/amd/python/test",
+        ["test_*.py"],
+        [],
+        CUDA,
+    ),
+    "fla": Suite(
+        "fla-org/flash-linear-attention bc3b101d",
+        "flash-linear-attention==0.6.0 triton==3.9.0 torch==2.15.0 transformers",
+        ".",
+        ["tests/ops/test_*.py"],
+        [],
+        CUDA,
+    ),
+    "flaggems": Suite(
+        "FlagOpen/FlagGems 532ff438",
+        "flag_gems==5.0.2 triton==3.6.0 torch==2.15.0",
+        ".",
+        ["tests/test_*_ops.py"],
+        ["--mode=quick"],
+        {**CUDA, "GEMS_VENDOR": "amd"},
     ),
     "liger": Suite(
         "linkedin/Liger-Kernel ead96b61",
@@ -68,6 +102,7 @@ def arguments():
     parser.add_argument("checkout", type=pathlib.Path)
     parser.add_argument("files", nargs="*", help="files below the suite's folder, or patterns, in place of all")
     parser.add_argument("--sample", type=int, default=200, metavar="N", help="number of tests; 0 for all")
+    parser.add_argument("--each", type=int, metavar="N", help="draw the sample from at most N tests of each function")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=60, help="time limit of a test")
     parser.add_argument("--target", default="gfx1100", metavar="GPU")
@@ -100,7 +135,7 @@ class Runner:
         """The tests of all files, in their order."""
         patterns = self.given.files or self.suite.files
         files = sorted({path.relative_to(self.folder) for pattern in patterns for path in self.folder.glob(pattern)})
-        output = self.pytest("--collect-only", *files).stdout
+        output = self.pytest("--collect-only", "-W", "ignore", *files).stdout
         tests = [line for line in output.splitlines() if "::" in line and not line.startswith(("ERROR", "FAILED"))]
         broken = [line for line in output.splitlines() if line.startswith("ERROR")]
         return tests, broken
@@ -139,9 +174,14 @@ def main():
     tests, broken = runner.collect()
     for line in broken:
         print(line)
-    sample = tests
-    if given.sample and given.sample < len(tests):
-        sample = random.Random(given.seed).sample(tests, given.sample)
+    draw, sample = random.Random(given.seed), tests
+    if given.each:
+        functions = collections.defaultdict(list)
+        for test in tests:
+            functions[test.split("[")[0]].append(test)
+        sample = [test for of in functions.values() for test in draw.sample(of, min(given.each, len(of)))]
+    if given.sample and given.sample < len(sample):
+        sample = draw.sample(sample, given.sample)
     files = collections.defaultdict(list)
     for test in sample:
         files[test.split("::")[0]].append(test)

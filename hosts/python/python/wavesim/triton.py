@@ -131,10 +131,14 @@ class _Seen:
             tensors = (found for found in gc.get_objects() if issubclass(type(found), torch.Tensor))
             arrays += [tensor for tensor in tensors if tensor.device.type == "cpu" and tensor.layout == torch.strided]
         for array in arrays:
-            if array is not None:
+            if array is None:
+                continue
+            try:
                 place = extent(array)
-                if place.size > 0:
-                    yield (place.address, place.size), place.writable, place.owner
+            except RuntimeError:  # A tensor without memory, such as torch's compiler traces.
+                continue
+            if place.size > 0:
+                yield (place.address, place.size), place.writable, place.owner
 
 
 _seen = _Seen()
