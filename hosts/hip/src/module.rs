@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{c_char, c_int, c_uint};
 use std::sync::{Arc, Mutex};
 use wavesim::loader::bundle;
-use wavesim::loader::code_object::LoadError;
-use wavesim_runtime::{Error, Kernel, Module};
+use wavesim_runtime::{Kernel, Module};
 
 /// A fat binary that a program registered, or a library. It is loaded on first use on each device, as in ROCm's runtime.
 pub struct LazyModule {
@@ -388,12 +387,11 @@ pub(crate) fn variable_of(module: Handle, name: &str) -> Outcome<(u64, u64)> {
 /// kernels in many modules.
 pub unsafe extern "C" fn hipModuleGetFunction(function: Out<Handle>, module: Handle, name: Text) -> c_int {
     call("hipModuleGetFunction", || {
-        let found = module_of(module)?.kernel(&name.get()?);
-        let unknown = matches!(&found, Err(Error::Load(LoadError::NoKernel { .. })));
-        if unknown && !with(|code| code.reported.insert(module)) {
+        let (code, name) = (module_of(module)?, name.get()?);
+        if !code.has_kernel(&name) && !with(|code| code.reported.insert(module)) {
             return Err(Status::NOT_FOUND.into());
         }
-        let kernel = found?;
+        let kernel = code.kernel(&name)?;
         let handle = new_handle();
         with(|code| code.kernels.insert(handle, (module, kernel)));
         function.put(handle)

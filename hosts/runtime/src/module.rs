@@ -104,6 +104,11 @@ impl Module {
         self.inner.object.kernels().map(str::to_string).collect()
     }
 
+    /// Whether it has a kernel of this name.
+    pub fn has_kernel(&self, name: &str) -> bool {
+        self.inner.object.has_kernel(name)
+    }
+
     /// Returns the kernel with a name.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
         let cached = lock(&self.inner.kernels).get(name).cloned();

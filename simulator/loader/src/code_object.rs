@@ -215,11 +215,16 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
 
 /// Maximum number of names in a message. Code objects of libraries have thousands of kernels.
 const MAX_NAMES: usize = 10;
+/// Maximum length in bytes of a name that is compared with the others.
+const MAX_COMPARED: usize = 100;
 
 /// Lists names for a message, at most ten of them: the one that is most like the name that was asked for, if
 /// any is, and the first others.
 pub fn some_of(names: &[String], asked: &str) -> String {
-    let nearest = isa_spec::diag::nearest(asked, names.iter().map(String::as_str));
+    // Longer names are generated, not typed. An edit distance to each of a library's would take seconds.
+    let is_typed = asked.len() <= MAX_COMPARED;
+    let nearest =
+        is_typed.then(|| isa_spec::diag::nearest(asked, names.iter().map(String::as_str))).flatten();
     let others = names.iter().map(String::as_str).filter(|name| Some(*name) != nearest);
     let shown: Vec<String> = nearest.into_iter().chain(others).take(MAX_NAMES).map(shown_name).collect();
     match names.len() - shown.len() {
@@ -413,6 +418,11 @@ impl CodeObject {
     /// The names of the kernels.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
         self.descriptors.keys().map(String::as_str)
+    }
+
+    /// Whether there is a kernel of this name.
+    pub fn has_kernel(&self, name: &str) -> bool {
+        self.descriptors.contains_key(name)
     }
 
     /// Returns a kernel.

@@ -1,7 +1,7 @@
 //! Metadata of code objects that were linked from several files.
 
 use std::sync::Arc;
-use wavesim_loader::code_object::{CodeObject, LoadError, kernels, load};
+use wavesim_loader::code_object::{CodeObject, LoadError, kernels, load, some_of};
 
 fn linked() -> Vec<u8> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/filetests/code_objects/linked");
@@ -99,4 +99,14 @@ fn all_notes_of_a_section_are_read() {
     for none in [&huge[..], &huge[..10], &[]] {
         assert_eq!(size(none).unwrap(), 0);
     }
+}
+
+#[test]
+fn long_names_are_listed_without_a_comparison() {
+    let names = |length: usize| ["a", "b"].map(|c| format!("{}1", c.repeat(length))).to_vec();
+    let asked = |length: usize| format!("{}2", "b".repeat(length));
+    let listed = |length| some_of(&names(length), &asked(length));
+    assert!(listed(50).starts_with("`b"), "{}", listed(50));
+    // Names of a library's generator: thousands of hundreds of characters.
+    assert!(listed(500).starts_with("`a"), "{}", listed(500));
 }
