@@ -5,13 +5,19 @@
 //! and end with a checksum. An entry that cannot be read or written is no error.
 
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Maximum total size of the entries in bytes. Beyond it, those that have not been used for the longest time are
 /// removed.
 const MAX_BYTES: u64 = 256 << 20;
+/// Time between two changes of a file after which it has another time in every file system.
+const COARSE_TIME: Duration = Duration::from_secs(3);
+/// How exactly the time of the last use is known.
+const RECENT: Duration = Duration::from_secs(600);
 /// First bytes of an entry; the number is the version of the format.
 const MAGIC: &[u8] = b"wavesim compilation 1\n";
 /// Macros whose values differ from one compilation to the next.
@@ -98,7 +104,7 @@ impl Cache {
             let (file, expected) = (field(&mut rest)?, rest.split_off(..32)?);
             // Paths on Unix are any bytes; those of other systems are text.
             let file = std::str::from_utf8(file).ok()?;
-            if hash(&std::fs::read(file).ok()?)[..] != *expected {
+            if Content::of_file(Path::new(file))?.hash[..] != *expected {
                 return None;
             }
             files.push(PathBuf::from(file));
@@ -118,12 +124,12 @@ impl Cache {
         let mut bytes = MAGIC.to_vec();
         bytes.extend((files.len() as u64).to_le_bytes());
         for file in files {
-            let content = std::fs::read(file).ok()?;
-            if is_volatile(&content) {
+            let Content { hash, is_volatile } = Content::of_file(file)?;
+            if is_volatile {
                 return None;
             }
             put(&mut bytes, file.to_str()?.as_bytes());
-            bytes.extend(hash(&content));
+            bytes.extend(hash);
         }
         put(&mut bytes, entry.log.as_bytes());
         put(&mut bytes, &entry.binary);
@@ -222,10 +228,48 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     digits(&hash(bytes))
 }
 
-/// Notes that a file is used now, so that it is removed late.
+/// The same for a file's content.
+pub fn hexadecimal_of_file(path: &Path) -> Option<String> {
+    Some(digits(&Content::of_file(path)?.hash))
+}
+
+/// What the cache knows of the content of a file.
+#[derive(Clone, Copy)]
+struct Content {
+    hash: Hash,
+    /// See [`is_volatile`].
+    is_volatile: bool,
+}
+
+impl Content {
+    /// Reads a file. A process reads it once while its size and time are the same: HIP's headers and their precompiled
+    /// form are 17 MB.
+    fn of_file(path: &Path) -> Option<Content> {
+        static KNOWN: Mutex<BTreeMap<PathBuf, (u64, SystemTime, Content)>> = Mutex::new(BTreeMap::new());
+        let meta = std::fs::metadata(path).ok()?;
+        let (size, time) = (meta.len(), meta.modified().ok()?);
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, _, content)) = known().get(path).filter(|known| (known.0, known.1) == (size, time)) {
+            return Some(*content);
+        }
+        let bytes = std::fs::read(path).ok()?;
+        let content = Content { hash: hash(&bytes), is_volatile: is_volatile(&bytes) };
+        // What has just changed can change again without another time.
+        if SystemTime::now().duration_since(time).is_ok_and(|age| age > COARSE_TIME) {
+            known().insert(path.to_path_buf(), (size, time, content));
+        }
+        Some(content)
+    }
+}
+
+/// Notes that a file is in use, so that it is removed late.
 pub fn touch(path: &Path) {
-    let file = std::fs::File::options().append(true).open(path);
-    let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
+    let Ok(file) = std::fs::File::options().append(true).open(path) else { return };
+    let time = file.metadata().and_then(|meta| meta.modified());
+    let is_recent = |time: SystemTime| SystemTime::now().duration_since(time).is_ok_and(|age| age < RECENT);
+    if !time.is_ok_and(is_recent) {
+        let _ = file.set_modified(SystemTime::now());
+    }
 }
 
 fn put(bytes: &mut Vec<u8>, field: &[u8]) {
@@ -287,6 +331,33 @@ mod tests {
         let header = folder.write("a.h", b"char *a = __DATE__;").unwrap();
         cache.store(&key("z"), &[header], &entry(100));
         assert_eq!(cache.find(&key("z")), None);
+    }
+
+    #[test]
+    fn hashes_of_files_are_those_of_their_contents() {
+        let folder = TempDir::new().unwrap();
+        let file = folder.write("a.h", b"int a;").unwrap();
+        let at = |seconds: u64| {
+            let file = std::fs::File::options().append(true).open(&file).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+        };
+        for (text, seconds) in [("int a;", 0), ("int b;", 0), ("int c;", 60), ("int d;", 30), ("int dd;", 30)]
+        {
+            folder.write("a.h", text.as_bytes()).unwrap();
+            at(seconds);
+            for _ in 0..2 {
+                assert_eq!(Content::of_file(&file).unwrap().hash, hash(text.as_bytes()), "{text}");
+            }
+        }
+        // It is in use, and not only since then.
+        at(700);
+        touch(&file);
+        let used = std::fs::metadata(&file).unwrap().modified().unwrap();
+        assert!(used.elapsed().unwrap() < Duration::from_secs(600));
+        touch(&file);
+        assert_eq!(std::fs::metadata(&file).unwrap().modified().unwrap(), used);
+        std::fs::remove_file(&file).unwrap();
+        assert!(Content::of_file(&file).is_none());
     }
 
     #[test]

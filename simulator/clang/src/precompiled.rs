@@ -122,9 +122,9 @@ impl Request<'_> {
         arguments.iter().for_each(|argument| key.add(argument.as_bytes()));
         let path = self.cache.path(&key).with_extension("pch");
         let found = self.cache.find_with_files(&key).and_then(|(Entry { binary, log }, files)| {
-            let bytes = std::fs::read(&path).ok()?;
             let names = String::from_utf8(binary).ok()?;
-            (cache::hexadecimal(&bytes) == log).then(|| Found { path: path.clone(), names, files })
+            let is_whole = cache::hexadecimal_of_file(&path)? == log;
+            is_whole.then(|| Found { path: path.clone(), names, files })
         });
         if let Some(found) = found {
             cache::touch(&path);
