@@ -238,6 +238,40 @@ def test_addresses_in_memory(driver):
         gather_kernel[(1,)](freed, out, BLOCK=64)
 
 
+@triton.jit
+def next_kernel(x, out):
+    tl.store(out, tl.load(x) + 1)
+
+
+def test_addresses_as_arguments(driver):
+    """A compiled kernel accepts an address in place of a tensor."""
+    x, out = Tensor(np.full(1, 4, np.float32)), np.zeros(1, np.float32)
+    kernel = next_kernel.warmup(x, out, grid=(1,))
+    kernel[(1, 1, 1)](x.data_ptr(), out)
+    assert out[0] == 5
+    with pytest.raises(wavesim.Fault, match="outside every buffer"):
+        kernel[(1, 1, 1)](x.data_ptr() + 4096 * 16, out)
+
+
+IR = """
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = WAVE : i32} {
+  tt.func public @kernel(%arg0: !tt.ptr<i32>) {
+    %value = arith.constant 7 : i32
+    tt.store %arg0, %value : !tt.ptr<i32>
+    tt.return
+  }
+}
+"""
+
+
+def test_kernels_of_text(driver, tmp_path):
+    """Triton compiles its intermediate language, which has no names of arguments."""
+    text, out = tmp_path / "kernel.ttgir", np.zeros(1, np.int32)
+    text.write_text(IR.replace("WAVE", str(driver.warp_size)))
+    triton.compile(str(text))[(1, 1, 1)](Tensor(out))
+    assert out[0] == 7
+
+
 def test_addresses_of_torch_tensors(driver):
     torch = pytest.importorskip("torch")
     tensors = [torch.arange(64, dtype=torch.float32) + 100 * group for group in range(3)]

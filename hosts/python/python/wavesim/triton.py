@@ -271,7 +271,8 @@ class Launcher:
 
     def __init__(self, src: Any, metadata: Any) -> None:
         self.signature = list(dict(src.signature).values())
-        names = list(getattr(src.fn, "arg_names", ()))
+        # Kernels of the compiler's text have no function.
+        names = list(getattr(getattr(src, "fn", None), "arg_names", ()))
         if len(names) != len(self.signature):
             names = [f"argument {at + 1}" for at in range(len(self.signature))]
         self.names = names
@@ -321,7 +322,8 @@ class Launcher:
             else:
                 data = _pack(kind, value)
             blob += b"\0" * (offset - len(blob)) + data
-        if _loads_addresses([kind for kind, _, _ in arguments]):
+        addresses = any(kind.startswith("*") and isinstance(value, int) for kind, value, _ in arguments)
+        if addresses or _loads_addresses([kind for kind, _, _ in arguments]):
             for key, writable, owner in _seen.ranges():
                 memory.setdefault(key, (writable, "a tensor"))
                 owners.append(owner)
