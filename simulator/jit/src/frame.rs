@@ -245,8 +245,6 @@ pub struct EntryPoint {
     /// The number of the function's entry, and above it, MODE's bits that extend VGPR numbers there: code is entered
     /// with the same bits only. It is written once, before `code`.
     entry: AtomicU32,
-    /// The number of bailouts of code that was entered here.
-    pub bailouts: AtomicU32,
     /// The number of short visits in sequence: see [`EntryPoint::count_visit`].
     short_visits: AtomicU32,
 }
@@ -297,17 +295,7 @@ impl EntryPoint {
         self.short_visits.store(if rest { 0 } else { before + 1 }, Ordering::Relaxed);
         rest
     }
-
-    /// As [`EntryPoint::code`], but returns `None` if the entry point bails out too often.
-    #[inline(always)]
-    pub fn usable_code(&self) -> Option<(Code, u32)> {
-        self.code().filter(|_| self.bailouts.load(Ordering::Relaxed) < MAX_BAILOUTS)
-    }
 }
-
-/// The number of bailouts after which an entry point is left to the interpreter: a kernel that always reaches
-/// code that bails out would be slowed down.
-pub const MAX_BAILOUTS: u32 = 1000;
 
 /// The number of instructions from which a visit of compiled code is worthwhile: for fewer, entering and leaving
 /// it costs more than it saves.
@@ -346,8 +334,6 @@ pub struct Exit {
     pub op: *const Op,
     /// The number of the first operation of the straight-line region.
     pub start: u32,
-    /// The operation at which the last unit was entered.
-    pub entered_at: usize,
     /// The number of instructions executed.
     pub executed: u64,
 }
@@ -421,14 +407,10 @@ pub unsafe fn enter<'a>(
             tracked_mode: if tracks_msbs { VGPR_MSBS } else { 0 },
         };
         let frame = &raw mut frame;
-        let mut entered_at = program.index_of(&*(*frame).op);
         let flow = loop {
             let flow = Flow(((*frame).code)(frame, (*frame).entry));
-            if flow != CHAIN {
-                match chain(frame, flow) {
-                    Some(next) => entered_at = next,
-                    None => break flow,
-                }
+            if flow != CHAIN && chain(frame, flow).is_none() {
+                break flow;
             }
         };
         Frame::cx(frame);
@@ -448,16 +430,16 @@ pub unsafe fn enter<'a>(
         let region =
             if flow == SWITCHED || flow == OVER { 0 } else { (*frame.op).number.wrapping_sub(start) };
         let executed = ((*raw).instructions + region as u64).saturating_sub(before);
-        Exit { flow, op: frame.op, start, entered_at, executed }
+        Exit { flow, op: frame.op, start, executed }
     }
 }
 
 /// Chains units: if code has ended before an operation or jumped to one for which another unit has code, that
-/// code continues in this frame. Returns the operation's number in the program.
+/// code continues in this frame. Otherwise returns `None`.
 ///
 /// # Safety
 /// As for [`run_handlers`], after the code has returned.
-unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
+unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<()> {
     // SAFETY: the contract, and that of `enter`, guarantee a valid frame and program. The wave's mode has not
     // changed: operations that change it return another flow.
     unsafe {
@@ -474,9 +456,8 @@ unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
         if count.is_some_and(|count| count >= (*frame).end) {
             return None;
         }
-        let entered_at = program.index_of(next);
-        let slot = (&(*(*frame).entries)).get(entered_at)?;
-        let (code, entry) = slot.usable_code()?;
+        let slot = (&(*(*frame).entries)).get(program.index_of(next))?;
+        let (code, entry) = slot.code()?;
         if !slot.has_msbs((*(*frame).wave.wave()).mode & (*frame).tracked_mode) {
             return None;
         }
@@ -490,7 +471,7 @@ unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
         }
         ((*frame).code, (*frame).entry, (*frame).resumed) = (code, entry, [ResumePoint::NOWHERE; 2]);
         (*(*frame).wave.cache).enter_unit(code as usize);
-        Some(entered_at)
+        Some(())
     }
 }
 

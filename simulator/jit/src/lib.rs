@@ -61,7 +61,7 @@ pub use stats::{CompileStats, CompiledPaths};
 pub use wavesim_x64::Listing;
 
 use context::CompileContext;
-use frame::{EntryPoint, MAX_BAILOUTS};
+use frame::EntryPoint;
 use host::{CompileError, Host};
 use mode::CodeMode;
 use select::Selector;
@@ -392,16 +392,6 @@ impl Inner {
     }
 }
 
-impl EntryTable {
-    /// Counts a bailout of code that was entered at an operation.
-    #[cold]
-    fn count_bailout(&self, index: usize) {
-        if self.entries[index].bailouts.fetch_add(1, Ordering::Relaxed) >= MAX_BAILOUTS {
-            self.heat[index].store(NEVER_COMPILE, Ordering::Relaxed);
-        }
-    }
-}
-
 // SAFETY: code is entered only for the program that it was compiled from, whose operations have not moved,
 // and only in the float mode and for the wave size that it was compiled for. It refers to operations of this
 // program only, computes what their handlers compute, and calls handlers for the rest.
@@ -461,10 +451,7 @@ unsafe impl Compiled for Jit {
         match ended.flow {
             frame::SWITCHED => EnterResult::Switched,
             frame::OVER => EnterResult::NoWaveReady,
-            frame::BAILOUT => {
-                table.count_bailout(ended.entered_at);
-                EnterResult::Interpret { op, start: ended.start }
-            }
+            frame::BAILOUT => EnterResult::Interpret { op, start: ended.start },
             Flow::NEXT => EnterResult::Next { op, start: ended.start },
             flow => EnterResult::Stopped { op, start: ended.start, flow },
         }

@@ -308,7 +308,7 @@ unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> 
         let program = &*(*frame).program;
         let next = program.op_at(pc)?;
         let slot = (&(*(*frame).entries)).get(program.index_of(next))?;
-        let (code, entry) = slot.usable_code()?;
+        let (code, entry) = slot.code()?;
         let tracked = (*frame).tracked_mode;
         if !slot.has_msbs((*wave).mode & tracked) {
             return None;

@@ -21,14 +21,16 @@ mod versioning;
 mod workgroups;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use wavesim_asm::{NoSymbols, Options, parse};
-use wavesim_engine::interp;
+use wavesim_engine::interp::{self, Compiled, EnterResult, HotnessCounters, Waves};
 use wavesim_isa::arch::Arch;
 use wavesim_jit::{CompileStats, Jit};
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::overrides::Overrides;
 use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::rt::Cx;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
@@ -343,6 +345,72 @@ fn short_visits_end() {
     for barrier in ["s_nop 0", "s_barrier"] {
         let round = [barrier, "s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"];
         assert_eq!(rests(&[&["s_movk_i32 s4, 4", xor][..], &round].concat(), 1200), 0);
+    }
+}
+
+/// Code that bails out is left alone only if it has executed few instructions before.
+#[test]
+fn code_that_bails_out_late_stays() {
+    let entries = |before: usize| {
+        let mut lines = vec!["s_movk_i32 s4, 3000"];
+        lines.extend(vec!["s_xor_b32 s5, s5, s4"; before]);
+        // Code knows no negative offsets: their sum with the constant one is in LDS.
+        lines.extend(["v_mov_b32 v7, -16", "ds_load_b32 v8, v7 offset:32", "v_xor_b32 v1, v1, v8"]);
+        lines.extend(["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"]);
+        let program = program(&lines, 32);
+        let code =
+            CountEntries(Jit::with_threshold(&program, 1).expect("a supported host"), AtomicU32::new(0));
+        let (mut wave, mut expected) = (start(32, 0xf0), start(32, 0xf0));
+        let memory = Memory::empty();
+        let mut lds: [u8; 256] = std::array::from_fn(|at| at as u8);
+        let mut context = Context {
+            memory: &memory,
+            lds: &mut lds,
+            scratch: &mut [],
+            scratch_stride: 0,
+            workgroup: &mut Workgroup::new(1),
+            instructions: 0,
+            cancel: None,
+        };
+        let waves = &mut interp::SingleWave;
+        let ended =
+            interp::run_waves(&program, &mut wave, &mut context, u64::MAX, &mut 0, Some(&code), waves);
+        let mut lds: [u8; 256] = std::array::from_fn(|at| at as u8);
+        assert_eq!(run_in(&memory, &mut lds, &program, &mut expected, u64::MAX, None).0, ended);
+        assert_eq!(wave.lane_vec(0, 1), expected.lane_vec(0, 1));
+        assert_eq!(*wave.lane_vec(0, 8), LaneVec([u32::from_le_bytes([16, 17, 18, 19]); 32]));
+        code.1.into_inner()
+    };
+    assert!(entries(20) > 2900, "{}", entries(20));
+    assert!(entries(0) < 1100, "{}", entries(0));
+}
+
+/// Counts how often code is entered.
+struct CountEntries(Jit, AtomicU32);
+
+// SAFETY: all results are those of the engine.
+unsafe impl Compiled for CountEntries {
+    fn is_ready(&self) -> bool {
+        self.0.is_ready()
+    }
+
+    fn hotness(&self, cx: &Cx<'_>, program: &Program) -> HotnessCounters<'_> {
+        self.0.hotness(cx, program)
+    }
+
+    fn enter<'a>(
+        &self,
+        cx: &mut Cx<'a>,
+        program: &'a Program,
+        start: u32,
+        end: &mut u64,
+        waves: &mut dyn Waves<'a>,
+    ) -> EnterResult<'a> {
+        let result = self.0.enter(cx, program, start, end, waves);
+        if !matches!(result, EnterResult::NoCode) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+        result
     }
 }
 
