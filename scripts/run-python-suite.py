@@ -62,7 +62,8 @@ SUITES = {
         "flag_gems==5.0.2 triton==3.6.0 torch==2.15.0",
         ".",
         ["tests/test_*_ops.py"],
-        ["--mode=quick"],
+        # Its conftest.py demands that tests run in pytest's own process.
+        ["--mode=quick", "-n0"],
         {**CUDA, "GEMS_VENDOR": "amd"},
     ),
     "liger": Suite(
@@ -127,7 +128,7 @@ class Runner:
     def pytest(self, *options, **keywords):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--wavesim={self.given.target}"]
         return subprocess.run(
-            [*command, *self.suite.options, *map(str, options)],
+            [*command, *map(str, options), *self.suite.options],
             cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, text=True, capture_output=True, **keywords,
         )  # fmt: skip
 
