@@ -23,6 +23,7 @@ use crate::state::env::Env;
 use crate::state::loops::Loops;
 use crate::state::run::Run;
 use crate::state::scalars::Scalars;
+use crate::state::sequences::SequenceVersions;
 use crate::stats::CompiledPaths;
 use crate::unit::{Block as BasicBlock, Unit};
 use isa_lower::ir::{Once, Stmt};
@@ -83,6 +84,7 @@ pub fn unit(
         env: Env::default(),
         addresses: Addresses { slots, ..Addresses::default() },
         loops: Loops::default(),
+        sequences: SequenceVersions::default(),
         paths: CompiledPaths::default(),
     };
     emitter.emit_blocks(unit)?;
@@ -98,13 +100,14 @@ impl Emitter<'_> {
         let to = unit.blocks.iter().map(|block| self.unit.blocks[&block.first]).collect();
         self.unit.daz_between_blocks = self.flush && self.has_flushed_floats(unit);
         self.b.set_daz(self.unit.daz_between_blocks);
+        self.expect_sequences(unit);
         self.b.f.push(Inst::Label(self.unit.dispatch));
         self.b.f.push(Inst::Table { index: self.unit.entry, to });
         for block in &unit.blocks {
             self.b.f.push(Inst::Label(self.unit.blocks[&block.first]));
             self.forget_state();
             self.loops.block = self.loop_block(block);
-            self.basic_block(block)?;
+            self.block_versions(block, unit)?;
             self.versioned_loop(block)?;
         }
         self.b.f.push(Inst::Label(self.unit.exit));
@@ -138,7 +141,7 @@ impl Emitter<'_> {
     }
 
     /// Emits the operations of a block.
-    fn basic_block(&mut self, block: &BasicBlock) -> R<()> {
+    pub fn basic_block(&mut self, block: &BasicBlock) -> R<()> {
         let mut calls: Option<(u32, u32)> = None;
         for at in block.first..block.end {
             let selection = self.selections.of(at);
@@ -166,7 +169,10 @@ impl Emitter<'_> {
         let op = self.ops[op_index as usize];
         self.env = Env::new(op_index);
         match &self.selections.of(op_index).how {
-            Selected::Scalar(once) => self.scalar_op(once),
+            Selected::Scalar(once) => {
+                self.end_sequences_before(once)?;
+                self.scalar_op(once)
+            }
             Selected::Lanes(_) | Selected::Access(Access::Scratch(..)) => self.buffer(op_index, &op),
             Selected::Access(access) => self.buffer_access(op_index, &op, access),
             Selected::Nop | Selected::Call(_) | Selected::Branch(_) => Ok(()),

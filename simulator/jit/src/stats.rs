@@ -29,21 +29,48 @@ pub struct CompiledPaths {
     pub versioned_loops: u32,
     /// Lookups of classified offsets that are cached across blocks.
     pub cached_offsets: u32,
+    /// Blocks with a sequence version: one for lanes that are arithmetic sequences.
+    pub sequence_blocks: u32,
+    /// Vector instructions that these versions compute once for all lanes.
+    pub sequence_instructions: u32,
+    /// Loads and stores in them whose addresses are not classified.
+    pub sequence_accesses: u32,
 }
 
 impl CompiledPaths {
     /// Adds the paths of another unit.
     pub fn add(&mut self, other: CompiledPaths) {
-        let CompiledPaths { fast_runs, versioned_loops, cached_offsets } = other;
+        let CompiledPaths {
+            fast_runs,
+            versioned_loops,
+            cached_offsets,
+            sequence_blocks,
+            sequence_instructions,
+            sequence_accesses,
+        } = other;
         self.fast_runs += fast_runs;
         self.versioned_loops += versioned_loops;
         self.cached_offsets += cached_offsets;
+        self.sequence_blocks += sequence_blocks;
+        self.sequence_instructions += sequence_instructions;
+        self.sequence_accesses += sequence_accesses;
     }
 }
 
 impl std::fmt::Display for CompiledPaths {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let CompiledPaths { fast_runs, versioned_loops, cached_offsets } = self;
-        write!(f, "{fast_runs} fast, {versioned_loops} versioned, {cached_offsets} lookups of cached offsets")
+        let CompiledPaths { fast_runs, versioned_loops, cached_offsets, .. } = self;
+        write!(
+            f,
+            "{fast_runs} fast, {versioned_loops} versioned, {cached_offsets} lookups of cached offsets"
+        )?;
+        if self.sequence_blocks > 0 {
+            let CompiledPaths { sequence_blocks, sequence_instructions, sequence_accesses, .. } = self;
+            write!(
+                f,
+                ", {sequence_blocks} sequence versions ({sequence_instructions} instructions, {sequence_accesses} accesses)"
+            )?;
+        }
+        Ok(())
     }
 }

@@ -31,12 +31,26 @@ pub fn count(code: &Code, dispatch: &Dispatch<'_>, executions: &[u64]) -> Compil
         let percent = 100.0 * *count as f64 / total as f64;
         let _ = writeln!(table, "  {how:<28} {count:>14}   {percent:5.1} %");
     }
-    let CompiledPaths { fast_runs, versioned_loops, cached_offsets } = paths;
+    let CompiledPaths {
+        fast_runs,
+        versioned_loops,
+        cached_offsets,
+        sequence_blocks,
+        sequence_instructions,
+        sequence_accesses,
+    } = paths;
     let json = json!({
         "units": units,
         "failed": failed,
         "operations": operations,
-        "paths": {"fast_runs": fast_runs, "versioned_loops": versioned_loops, "cached_offsets": cached_offsets},
+        "paths": {
+            "fast_runs": fast_runs,
+            "versioned_loops": versioned_loops,
+            "cached_offsets": cached_offsets,
+            "sequence_blocks": sequence_blocks,
+            "sequence_instructions": sequence_instructions,
+            "sequence_accesses": sequence_accesses,
+        },
         "executed": executed,
     });
     CompiledStatistics { table, json }

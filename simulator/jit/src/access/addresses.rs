@@ -77,7 +77,17 @@ impl Emitter<'_> {
                 sum = self.op2(Op2::Add, host_width, sum, v)?;
             }
             let base = self.resize(sum, host_width, HostWidth::W64)?;
-            accesses.push(Access { register, shift, address64, store, lds, registers: dwords, bytes, base });
+            accesses.push(Access {
+                register,
+                shift,
+                address64,
+                store,
+                lds,
+                registers: dwords,
+                bytes,
+                base,
+                sequence: None,
+            });
         }
         self.record_address(false);
         Ok((accesses, data))
@@ -124,6 +134,10 @@ impl Emitter<'_> {
         for access in accesses {
             let base = self.uniform(access.base, HostWidth::W64)?;
             let group = resolved.len();
+            if let Some(sequence) = access.sequence {
+                resolved.push(self.resolve_sequence(access, sequence, base, bailout)?);
+                continue;
+            }
             resolved.push(match (access.lds, access.address64) {
                 (true, _) => self.resolve_lds(access, accesses, &mut lds, base, bailout),
                 (false, false) => {
@@ -245,7 +259,7 @@ impl Emitter<'_> {
     }
 
     /// Emits [`Emitter::find_range`] for an element of an access.
-    fn find_element_range(&mut self, access: &Access, address: V, bailout: Label) -> (RangeValues, V) {
+    pub fn find_element_range(&mut self, access: &Access, address: V, bailout: Label) -> (RangeValues, V) {
         let number = self.addresses.range_count % RANGES + if access.store { RANGES } else { 0 };
         self.addresses.range_count += 1;
         self.find_range(number, access.bytes as i32, address, bailout)
@@ -312,9 +326,11 @@ impl Emitter<'_> {
                 locations.push(location.clone());
             }
         }
-        self.classify_offsets(&locations, [exec, full])?;
+        let classified: Vec<ResolvedAccess> =
+            locations.iter().filter(|location| location.access.sequence.is_none()).cloned().collect();
+        self.classify_offsets(&classified, [exec, full])?;
         let mut checked = HashSet::new();
-        for location in resolved.iter() {
+        for location in resolved.iter().filter(|location| location.access.sequence.is_none()) {
             let max_offset = self.offset_summary(location).max_offset;
             if !checked.insert((location.limit, max_offset)) {
                 continue;
@@ -324,6 +340,11 @@ impl Emitter<'_> {
         Ok(locations
             .iter()
             .map(|location| {
+                if let Some(sequence) = location.access.sequence {
+                    let [contiguous, uniform] =
+                        [sequence.stride != 0, sequence.stride == 0].map(|is| self.b.f.iconst(is as u64));
+                    return AccessGroup { contiguous, uniform };
+                }
                 let summary = self.offset_summary(location);
                 AccessGroup {
                     contiguous: summary.contiguous[&location.access.bytes],
@@ -334,7 +355,10 @@ impl Emitter<'_> {
     }
 
     /// Returns the lowest and the highest offset of the lanes.
-    pub fn offset_bounds(&self, location: &ResolvedAccess) -> [V; 2] {
+    pub fn offset_bounds(&mut self, location: &ResolvedAccess) -> [V; 2] {
+        if let Some(sequence) = location.access.sequence {
+            return [0, self.span(sequence.stride.into())].map(|offset| self.b.f.iconst(offset));
+        }
         let OffsetSummary { min_offset, max_offset, .. } = self.offset_summary(location);
         [*min_offset, *max_offset]
     }

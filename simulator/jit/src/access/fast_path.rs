@@ -88,7 +88,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the steps of all offsets in a register.
-    fn steps(&self, register: u16, step: Val, resolved: &ResolvedAccesses) -> Vec<OffsetStep> {
+    fn steps(&mut self, register: u16, step: Val, resolved: &ResolvedAccesses) -> Vec<OffsetStep> {
         let of_register = resolved.accesses.iter().filter(|location| location.access.register == register);
         let steps: BTreeMap<LaneOffsets, OffsetStep> = of_register
             .map(|location| {
@@ -110,8 +110,14 @@ impl Emitter<'_> {
     }
 
     /// Branches to a label unless the fast path of a run is equivalent to the slow one.
-    fn branch_unless_fast(&mut self, resolved: &ResolvedAccesses, slow_path: Label) {
-        for (group, known) in resolved.groups.iter().enumerate() {
+    pub fn branch_unless_fast(&mut self, resolved: &ResolvedAccesses, slow_path: Label) {
+        let is_sequence = |group: usize| {
+            resolved
+                .accesses
+                .iter()
+                .any(|location| location.group == group && location.access.sequence.is_some())
+        };
+        for (group, known) in resolved.groups.iter().enumerate().filter(|(group, _)| !is_sequence(*group)) {
             let as_expected =
                 if resolved.expects_contiguous(group) { known.contiguous } else { known.uniform };
             self.branch_if_zero(as_expected, slow_path);

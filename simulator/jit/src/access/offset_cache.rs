@@ -118,6 +118,7 @@ impl Emitter<'_> {
 
     /// Invalidates the cached classification of registers that are written.
     pub fn forget_cached_offsets(&mut self, written: impl Fn(u16) -> bool) {
+        self.sequences.here.retain(|register, _| !written(*register));
         let bits = self.addresses.slots.bits_of(written);
         if bits == 0 {
             return;

@@ -10,6 +10,7 @@ use crate::selected::{self};
 use crate::state::access::{Access, ResolvedAccesses};
 use crate::state::emitter::Emitter;
 use crate::state::run::{LaneSource, MaskSource, MemoryOp, Modifiers, Run, RunOp, Sources, StagedSource};
+use crate::state::sequences::SequenceResult;
 use isa_lower::ir::{Lanes, Mask, Step};
 use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{DecodedSource, Op, Source};
@@ -38,6 +39,16 @@ impl Emitter<'_> {
     pub fn buffer(&mut self, at: u32, op: &Op) -> R<()> {
         let selection = self.selections.of(at);
         let lanes = selection.lanes().ok_or(Bug("an operation without code for lanes"))?;
+        self.end_sequences_unless_full()?;
+        if selection.scratch().is_some()
+            || op.flags & Op::MODIFY != 0 && self.exts[op.ext as usize].dpp.is_some()
+        {
+            self.end_sequences()?;
+        }
+        let sequence = self.sequence_instruction(at, op, lanes)?;
+        if let SequenceResult::Whole = sequence {
+            return Ok(());
+        }
         let result_dwords = selection.handlers.result_dwords() as u16;
         // Partially overlapping masks would depend on the order of writes; a mask whose inactive bits are
         // preserved is also an input.
@@ -86,8 +97,19 @@ impl Emitter<'_> {
             || lanes.masks.iter().any(|mask| mask_register(*mask, op) + 1 >= EXEC_LO);
         self.run.written.extend((0..result_dwords).map(|k| op.d + k));
         self.begin_run(at);
+        let results = op.d..op.d + result_dwords;
+        let read = sources.iter().flat_map(|(_, staged)| &staged.words).filter_map(|word| match word {
+            LaneSource::Register(register) => Some(*register),
+            LaneSource::One(_) => None,
+        });
+        let sequences = self.unstored_sequences(read.chain(results.clone()));
+        self.forget_sequences(results);
+        if let SequenceResult::Low(low) = sequence {
+            self.add_sequence(op.d, low);
+        }
         self.run.ops.push(RunOp {
             op_index: at,
+            sequences,
             lanes: Some(lanes.clone()),
             result_dwords,
             sources,
@@ -157,6 +179,7 @@ impl Emitter<'_> {
             selected::Access::Words(block) => (&**block, None),
             selected::Access::Subword(subword) => (&subword.block, Some(subword)),
             selected::Access::MultiStore(stores) => {
+                self.end_sequences()?;
                 let (accesses, _) = self.accesses(&stores.block, None, op)?;
                 return self.store_in_own_loop(at, &accesses, |e, exec, resolved| {
                     e.store_multiple(op, stores, resolved, exec)
@@ -164,7 +187,14 @@ impl Emitter<'_> {
             }
             selected::Access::Scratch(..) => return self.buffer(at, op),
         };
-        let (accesses, store) = self.accesses(block, subword.map(|subword| &**subword), op)?;
+        self.end_sequences_unless_full()?;
+        if subword.is_some() {
+            self.end_sequences()?;
+        }
+        let (mut accesses, store) = self.accesses(block, subword.map(|subword| &**subword), op)?;
+        for access in &mut accesses {
+            self.find_address_sequence(access)?;
+        }
         if let (Some(data), Some(subword)) = (store, &subword) {
             return self.store_in_own_loop(at, &accesses, |e, exec, resolved| {
                 resolved.accesses.iter().try_for_each(|location| {
@@ -174,8 +204,10 @@ impl Emitter<'_> {
             });
         }
         let (count, registers) = (accesses.len(), accesses[0].registers);
-        let reads = |register: u16| self.run.written.contains(&register);
-        let address = reads(accesses[0].register) || accesses[0].address64 && reads(accesses[0].register + 1);
+        let reads = |register: u16| self.run.written.contains(&register) || self.is_unstored(register);
+        let in_registers = accesses.iter().any(|access| access.sequence.is_none());
+        let address = in_registers
+            && (reads(accesses[0].register) || accesses[0].address64 && reads(accesses[0].register + 1));
         let full = match store {
             None => self.run.has_store() || self.run.accesses.len() + count > MAX_ACCESSES,
             Some(_) => self.run.overlap_checks_with_store() > MAX_OVERLAP_CHECKS,
@@ -187,8 +219,14 @@ impl Emitter<'_> {
         if self.run.exec.is_some_and(|other| other != exec) || self.run.ops.len() >= MAX_INSTRUCTIONS {
             self.close_run()?;
         }
+        if self.sequences.active.is_none() {
+            // The addresses are in registers of the wave.
+            accesses.iter_mut().for_each(|access| access.sequence = None);
+        }
         self.begin_run(at);
         let first = self.run.accesses.len();
+        self.paths.sequence_accesses +=
+            accesses.iter().filter(|access| access.sequence.is_some()).count() as u32;
         self.run.accesses.extend(accesses);
         self.run.exec = Some(exec);
         if store.is_none() {
@@ -202,8 +240,12 @@ impl Emitter<'_> {
             store,
             registers: count * registers,
         });
+        let data = store.unwrap_or(op.d)..store.unwrap_or(op.d) + (count * registers) as u16;
+        let sequences = self.unstored_sequences(data.clone().filter(|_| store.is_some()));
+        self.forget_sequences(data.filter(|_| store.is_none()));
         self.run.ops.push(RunOp {
             op_index: at,
+            sequences,
             lanes: None,
             result_dwords: 0,
             sources: Vec::new(),
@@ -258,6 +300,9 @@ impl Emitter<'_> {
 
     /// Emits the pending instructions.
     pub fn close_run(&mut self) -> R<()> {
+        if self.sequences.active.is_some() {
+            return self.commit_sequences();
+        }
         let mut run = std::mem::take(&mut self.run);
         let Some((start, scalars)) = run.start.take() else { return Ok(()) };
         if self.loops.versioned.is_some() {

@@ -103,6 +103,10 @@ impl Emitter<'_> {
         let mut packet = Packet::new(base);
         let last = if resolved.is_fast() { self.last_writes(ops) } else { HashMap::new() };
         for (n, op) in ops.iter().enumerate() {
+            for (register, sequence) in &op.sequences {
+                let v = self.sequence_in_packet(*sequence)?;
+                packet.registers.insert(*register, (v, false));
+            }
             match &op.access {
                 Some(memory_op) if resolved.is_fast() => {
                     self.fast_access(memory_op, op.op_index, resolved, &mut packet)?
@@ -352,7 +356,9 @@ impl Emitter<'_> {
 
     /// Stores the written registers. Returns for each whether it is free of denormals.
     fn write_back(&mut self, packet: &Packet, [exec, full]: [V; 2], fast: bool) -> R<DenormalFree> {
-        let mut written: Vec<(u16, V)> = packet.written().collect();
+        let stored_later = &self.sequences.stored_later;
+        let mut written: Vec<(u16, V)> =
+            packet.written().filter(|(register, _)| !stored_later.contains(register)).collect();
         if written.is_empty() && packet.stored_early.is_empty() {
             return Ok(Vec::new());
         }
@@ -397,6 +403,7 @@ impl Emitter<'_> {
         let now: Vec<(u16, V)> = packet
             .written()
             .filter(|(register, _)| is_last(*register) && !packet.read.contains(register))
+            .filter(|(register, _)| !self.sequences.stored_later.contains(register))
             .collect();
         for (register, v) in now {
             let v = self.flush_pending(v);

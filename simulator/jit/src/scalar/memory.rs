@@ -103,6 +103,12 @@ impl Emitter<'_> {
         let join = self.b.f.label();
         self.b.f.push(Inst::Jump(join));
         self.b.f.push(Inst::Label(bailout));
+        if let Some(sequences) = &self.sequences.active {
+            let abandon = sequences.abandon;
+            self.b.f.push(Inst::Jump(abandon));
+            self.b.f.push(Inst::Label(join));
+            return;
+        }
         let (at, scalars) = self.run.start().unwrap_or_else(|| (self.env.op_index, self.scalars.clone()));
         let after = std::mem::replace(&mut self.scalars, scalars);
         let zeros = self.daz;

@@ -1,6 +1,7 @@
 //! Loads and stores of a run, before and after their addresses are resolved.
 
 use crate::arith::val::Val;
+use crate::state::sequences::Sequence;
 use std::collections::{BTreeMap, HashMap};
 use wavesim_x64::inst::V;
 
@@ -33,6 +34,8 @@ pub struct Access {
     pub bytes: usize,
     /// The uniform part of the address; in LDS, the offset that is added to the lanes' offsets.
     pub base: Val,
+    /// The per-lane part in bytes, as 64 bits, if it is a sequence: see [`crate::tune::sequences`].
+    pub sequence: Option<Sequence>,
 }
 
 impl Access {
@@ -96,12 +99,18 @@ impl ResolvedAccess {
     /// Returns whether both accesses are statically known to have the same address in every lane.
     pub fn has_same_address(&self, other: &ResolvedAccess) -> bool {
         let (a, b) = (&self.access, &other.access);
-        (a.offsets(), a.address64, a.lds, a.bytes) == (b.offsets(), b.address64, b.lds, b.bytes)
+        // Between two accesses, a register may have become another sequence.
+        a.sequence == b.sequence
+            && (a.offsets(), a.address64, a.lds, a.bytes) == (b.offsets(), b.address64, b.lds, b.bytes)
             && a.base == b.base
     }
 
-    /// Returns whether the lanes have the same offsets in both accesses.
+    /// Returns whether the lanes have the same offsets in both accesses: those of sequences are relative to lane 0.
     pub fn has_same_offsets(&self, other: &ResolvedAccess) -> bool {
+        let stride = |location: &ResolvedAccess| location.access.sequence.map(|sequence| sequence.stride);
+        if stride(self).is_some() || stride(other).is_some() {
+            return stride(self) == stride(other);
+        }
         self.access.offsets() == other.access.offsets() && self.origin_words == other.origin_words
     }
 }
@@ -166,6 +175,9 @@ impl ResolvedAccesses {
     /// consecutive words, these are mostly a matrix row or list items that all lanes share.
     pub fn expects_contiguous(&self, group: usize) -> bool {
         let members = || self.accesses.iter().filter(|location| location.group == group);
+        if let Some(sequence) = members().find_map(|location| location.access.sequence) {
+            return sequence.stride != 0;
+        }
         if members().any(|location| location.access.store) {
             return true;
         }

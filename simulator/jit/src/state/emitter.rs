@@ -9,6 +9,7 @@ use crate::state::env::Env;
 use crate::state::loops::Loops;
 use crate::state::run::Run;
 use crate::state::scalars::Scalars;
+use crate::state::sequences::SequenceVersions;
 use crate::stats::CompiledPaths;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, DerefMut};
@@ -32,6 +33,7 @@ pub struct Emitter<'f> {
     pub env: Env,
     pub addresses: Addresses,
     pub loops: Loops,
+    pub sequences: SequenceVersions,
     /// The special paths emitted so far.
     pub paths: CompiledPaths,
 }

@@ -7,3 +7,4 @@ pub mod loops;
 pub mod packet;
 pub mod run;
 pub mod scalars;
+pub mod sequences;

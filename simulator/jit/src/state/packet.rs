@@ -81,6 +81,15 @@ pub struct FirstLane {
 impl FirstLane {
     /// `base`: the packet's registers.
     pub fn of(e: &mut Builder, location: &ResolvedAccess, base: V) -> FirstLane {
+        if let (Some(sequence), Some(position)) = (location.access.sequence, e.packet) {
+            // The host address is that of lane 0.
+            let stride = sequence.stride as i32;
+            let offset = match stride.count_ones() {
+                1 => e.f.int2(Int2::Shl, Width::W64, position.n, stride.trailing_zeros() as i32),
+                _ => e.f.int2(Int2::Mul, Width::W64, position.n, stride),
+            };
+            return FirstLane { offset, addresses: HashMap::new() };
+        }
         let register = location.access.register as i32 * LANE_VEC_BYTES as i32;
         let mut offset = e.f.load(Size::B4, base, register);
         if let Some([low, _]) = location.origin_words {

@@ -5,6 +5,7 @@ use crate::arith::val::Val;
 use crate::selected::{Scratch, Subword};
 use crate::state::access::Access;
 use crate::state::scalars::Scalars;
+use crate::state::sequences::Sequence;
 use isa_lower::ir::Lanes;
 use isa_spec::tables::Role;
 use std::collections::HashSet;
@@ -45,6 +46,8 @@ pub struct RunOp {
     pub scratch: Option<ScratchAccess>,
     /// The access, if the instruction is another load or store.
     pub access: Option<MemoryOp>,
+    /// The registers that it may read and that have not been stored to the wave: they are sequences.
+    pub sequences: Vec<(u16, Sequence)>,
 }
 
 /// The memory accesses of an instruction.

@@ -1,4 +1,6 @@
-//! What only makes code faster: another copy of loops, and prefetches.
+//! What only makes code faster: other copies of loops and of blocks, and prefetches.
 
 pub mod prefetch;
+pub mod sequence_values;
+pub mod sequences;
 pub mod versioning;

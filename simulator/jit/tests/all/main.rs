@@ -15,6 +15,7 @@ mod modified;
 mod random;
 mod scaled;
 mod scratch;
+mod sequences;
 mod slot_collisions;
 mod units;
 mod versioning;
