@@ -281,6 +281,15 @@ impl Parameters3d {
         }
     }
 
+    /// Returns the parameters of a copy between two sides: an array, or 0; the position in it; an address.
+    pub fn between(
+        (to_array, to_position, to): (usize, Extent, PitchedPointer<Memory>),
+        (from_array, from_position, from): (usize, Extent, PitchedPointer<Memory>),
+        extent: Extent,
+    ) -> Parameters3d {
+        Parameters3d { from_array, from_position, from, to_array, to_position, to, extent, kind: DEFAULT }
+    }
+
     /// Returns `hipMemcpyKind`.
     pub fn kind(&self) -> c_int {
         self.kind

@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::copy::{DEFAULT, copy_async, copy_sync};
 use crate::ffi::{In, Memory};
+use crate::gpu::gpu;
 use crate::op::{Copy, Pitched};
 use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
@@ -37,9 +38,13 @@ impl Side {
         let memory = match self.kind {
             kind::HOST => self.host,
             kind::DEVICE | kind::UNIFIED | kind::MANAGED => self.device,
+            kind::ARRAY if self.array == 0 => return Err(Status::INVALID_VALUE.into()),
             kind::ARRAY => return Array::get(self.array)?.part(self.position, size),
             _ => return Err(Status::INVALID_VALUE.into()),
         };
+        if memory.is_null() && !size.contains(&0) {
+            return Err(Status::INVALID_VALUE.because("a side of the copy has no memory"));
+        }
         // Without a pitch, the rows follow each other.
         let pitch = if self.pitch == 0 { size[0] } else { self.pitch };
         let slice = pitch.checked_mul(self.height.max(size[1])).ok_or(Status::INVALID_VALUE)?;
@@ -48,6 +53,16 @@ impl Side {
             .and_then(|z| z.checked_add(y.checked_mul(pitch)?))
             .and_then(|yz| yz.checked_add(x))
             .ok_or(Status::INVALID_VALUE)?;
+        // An address beyond an allocation could be any memory of the host.
+        if matches!(self.kind, kind::DEVICE | kind::MANAGED)
+            && let Some(found) = gpu()?.find_allocation(memory.address())
+            && offset as u64 >= found.len - (memory.address() - found.address)
+            && !size.contains(&0)
+        {
+            return Err(
+                Status::INVALID_VALUE.because(format!("{offset} is beyond the end of the allocation"))
+            );
+        }
         Ok(Pitched { at: memory.offset(offset), pitch, slice })
     }
 }

@@ -10,7 +10,8 @@ use wavesim_runtime::image;
 pub const PROCESSORS: c_int = 8;
 /// Maximum number of resident work-items per multiprocessor.
 pub const ITEMS_PER_PROCESSOR: c_int = 2048;
-const MAX_ITEMS: c_int = 1024;
+/// Maximum number of work-items of a workgroup.
+pub const MAX_ITEMS: c_int = 1024;
 const REGISTERS: c_int = 65536;
 /// Clock rate in kHz.
 const CLOCK: c_int = 1_000_000;

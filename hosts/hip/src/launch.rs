@@ -1,6 +1,6 @@
 //! Kernel launches.
 
-use crate::device::MAX_GRID;
+use crate::device::{MAX_GRID, MAX_ITEMS};
 use crate::ffi::{In, Memory, Out};
 use crate::gpu::{Gpu, gpu};
 use crate::module::{kernel_of_handle, kernel_of_host};
@@ -212,7 +212,8 @@ impl LaunchEvents {
 /// Submits a launch to a stream. If the launch is rejected, its events are not recorded.
 pub fn submit(invocation: Invocation, stream: Handle, events: LaunchEvents) -> Outcome {
     let gpu = gpu()?;
-    let stream = gpu.streams.find(stream)?;
+    // Launches have a status of their own for a stream that does not exist.
+    let stream = gpu.streams.find(stream).map_err(|_| Status::INVALID_VALUE)?;
     let event = |event: Handle| (event != 0).then(|| gpu.streams.event(event)).transpose();
     let (start, stop) = (event(events.start)?, event(events.stop)?);
     let of = stream.gpu()?;
@@ -571,7 +572,7 @@ pub unsafe extern "C" fn hipExtModuleLaunchKernel(
         let block = Dim3 { x: block_x, y: block_y, z: block_z };
         let grid =
             Dim3 { x: groups(items_x, block_x)?, y: groups(items_y, block_y)?, z: groups(items_z, block_z)? };
-        let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
+        let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_VALUE)?;
         let parameters = LaunchParameters { grid, block, dynamic_lds };
         // SAFETY: the caller of the API passes the arguments of the kernel.
         let arguments = unsafe { Arguments::new(arguments, extra) };
@@ -626,8 +627,8 @@ pub unsafe extern "C" fn hipHccModuleLaunchKernel(
 
 /// Returns the number of workgroups of a dimension with `items` work-items.
 fn groups(items: c_uint, block: c_uint) -> Outcome<u32> {
-    if block == 0 {
-        return Err(Status::INVALID_VALUE.because("an empty workgroup"));
+    if block == 0 || block > MAX_ITEMS as u32 {
+        return Err(Status::INVALID_VALUE.because(format!("workgroups of {block} work-items in a dimension")));
     }
     if !items.is_multiple_of(block) {
         let message = format!("workgroups of {block} work-items do not divide {items}");

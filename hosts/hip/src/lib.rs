@@ -7,7 +7,7 @@
 //! - [`module`]: registration of compiled programs; the module API; [`managed`]: managed variables of modules
 //! - [`library`]: libraries of kernels for all devices
 //! - [`launch`]: launches; [`launch_multi`]: launches on several devices; [`occupancy`]: attributes and occupancy of kernels
-//! - [`memory`], [`copy`], [`copy_driver`]: allocations, copies, fills
+//! - [`memory`], [`copy`], [`copy_batch`], [`copy_driver`]: allocations, copies, fills
 //! - [`virtual_memory`]: addresses that the program reserves, and memory that it maps there
 //! - [`pool`]: memory pools; [`pool_share`]: pools that processes share; [`advice`]: advice on managed memory
 //! - [`ipc`]: memory and events that processes share
@@ -33,6 +33,7 @@ pub mod array;
 pub mod array_copy;
 pub mod context;
 pub mod copy;
+pub mod copy_batch;
 pub mod copy_driver;
 pub mod device;
 pub mod error;
@@ -72,6 +73,7 @@ mod functions {
     pub use crate::array_copy::*;
     pub use crate::context::*;
     pub use crate::copy::*;
+    pub use crate::copy_batch::*;
     pub use crate::copy_driver::*;
     pub use crate::device::*;
     pub use crate::error::*;

@@ -3,6 +3,7 @@
 use crate::ffi::{In, Memory, Out, Text};
 use crate::gpu::{Gpu, gpu, gpus, lock};
 use crate::managed::Managed;
+use crate::memory::allocate_managed;
 use crate::op::Copy;
 use crate::status::{Failure, Outcome, Status, call};
 use crate::stream::{Handle, new_handle};
@@ -269,7 +270,7 @@ pub unsafe extern "C" fn __hipRegisterManagedVar(
     _alignment: c_uint,
 ) {
     let _ = call("__hipRegisterManagedVar", || {
-        let address = gpu()?.device.alloc_shared(size.max(1) as u64, "managed variable")?;
+        let address = allocate_managed(gpu()?, size.max(1) as u64)?;
         // SAFETY: the memory was just allocated with at least `size` bytes.
         let memory = unsafe { Memory::at(address) };
         if !initial.is_null() {

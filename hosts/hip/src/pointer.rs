@@ -32,7 +32,7 @@ pub unsafe extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttribut
             device_pointer: if kind.is_some() { address } else { 0 },
             host_pointer: host,
             managed: (kind == Some(AllocationKind::Managed)).into(),
-            flags: if let Some(AllocationKind::Host(flags)) = kind { flags } else { 0 },
+            flags: kind.map_or(0, flags),
         })
     })
 }
@@ -49,6 +49,7 @@ mod attribute {
     pub const RANGE_START: i32 = 11;
     pub const RANGE_SIZE: i32 = 12;
     pub const MAPPED: i32 = 13;
+    pub const ACCESS_FLAGS: i32 = 16;
 }
 
 /// Addresses of allocations with `HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS`. Copies by functions that are not asynchronous have
@@ -85,12 +86,14 @@ fn put_attribute(data: usize, attribute: c_int, address: u64) -> Outcome {
         attribute::MEMORY_TYPE => &memory_type(known.kind).to_le_bytes(),
         attribute::DEVICE_POINTER => &address.to_le_bytes(),
         attribute::HOST_POINTER if of_host => &address.to_le_bytes(),
-        // Allocations are told apart by their addresses.
-        attribute::BUFFER_ID | attribute::RANGE_START => &known.address.to_le_bytes(),
-        attribute::RANGE_SIZE => &known.len.to_le_bytes(),
+        // Allocations are told apart by their addresses. ROCm stores this number and the size in 32 bits.
+        attribute::BUFFER_ID => &((known.address >> 8) as u32).to_le_bytes(),
+        attribute::RANGE_START => &known.address.to_le_bytes(),
+        attribute::RANGE_SIZE => &(known.len as u32).to_le_bytes(),
         attribute::IS_MANAGED => &[is_managed.into()],
         attribute::DEVICE_ORDINAL => &(known.device as c_int).to_le_bytes(),
         attribute::MAPPED => &[1],
+        attribute::ACCESS_FLAGS => &flags(known.kind).to_le_bytes(),
         attribute::SYNC_MEMOPS => &[lock(&SYNCHRONOUS).contains(&known.address).into()],
         attribute::HOST_POINTER => return Err(Status::INVALID_VALUE.into()),
         _ => return Err(Status::NOT_SUPPORTED.because(format!("attribute {attribute} of a pointer"))),
@@ -101,6 +104,11 @@ fn put_attribute(data: usize, attribute: c_int, address: u64) -> Outcome {
     // SAFETY: the caller of the API passes memory of the attribute's size.
     unsafe { Memory::at(data as u64).write(bytes) };
     Ok(())
+}
+
+/// Returns the flags with which memory was allocated.
+fn flags(kind: AllocationKind) -> c_uint {
+    if let AllocationKind::Host(flags) = kind { flags } else { 0 }
 }
 
 fn memory_type(kind: AllocationKind) -> c_int {

@@ -74,7 +74,11 @@ pub unsafe extern "C" fn hipMemPoolImportFromShareableHandle(
         if pool.is_null() || shareable == 0 || flags != 0 || kind != FILE_DESCRIPTOR {
             return Err(Status::INVALID_VALUE.into());
         }
-        let descriptor = c_int::try_from(shareable).map_err(|_| Status::INVALID_VALUE)?;
+        // Programs store the number in the low half of a pointer.
+        let descriptor = shareable as u32 as c_int;
+        if descriptor < 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
         // SAFETY: the caller of the API passes a file that is open during the call.
         let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.as_fd().try_clone_to_owned();
         let gpu = import(File::from(file.map_err(refused)?))?;

@@ -641,7 +641,7 @@ pub const V7_1: [Function; 19] = functions(
         implemented("hipGetDriverEntryPoint"),
         alias("hipGetDriverEntryPoint_spt", "hipGetDriverEntryPoint"),
         implemented("hipMemAdvise_v2"),
-        unsupported("hipMemcpy3DBatchAsync", NOT_YET),
+        implemented("hipMemcpy3DBatchAsync"),
         implemented("hipMemcpy3DPeer"),
         implemented("hipMemcpy3DPeerAsync"),
         implemented("hipMemcpyBatchAsync"),

@@ -81,6 +81,13 @@ unsafe extern "C" {
         failed: &mut usize,
         stream: Handle,
     ) -> c_int;
+    fn hipMemcpy3DBatchAsync(
+        count: usize,
+        list: *const BatchedCopy,
+        failed: &mut usize,
+        flags: u64,
+        stream: Handle,
+    ) -> c_int;
     fn hipStreamBatchMemOp(stream: Handle, count: c_uint, list: *const [u64; 6], flags: c_uint) -> c_int;
     safe fn hipMallocManaged(memory: &mut Handle, len: usize, flags: c_uint) -> c_int;
     safe fn hipMemAdvise(memory: Handle, len: usize, advice: c_int, device: c_int) -> c_int;
@@ -107,6 +114,26 @@ struct Fill {
     pitch: usize,
     value: c_uint,
     width: usize,
+}
+
+/// `hipMemcpy3DBatchOp` between addresses.
+#[repr(C)]
+struct BatchedCopy {
+    from: BoxSide,
+    to: BoxSide,
+    extent: [usize; 3],
+    order: c_int,
+    flags: c_uint,
+}
+
+/// `hipMemcpy3DOperand` for an address.
+#[repr(C)]
+struct BoxSide {
+    kind: c_int,
+    memory: Handle,
+    row_length: usize,
+    layer_height: usize,
+    location: [c_int; 2],
 }
 
 /// `hipBatchMemOpNodeParams`.
@@ -177,6 +204,10 @@ fn pointers_have_attributes() {
         assert_eq!(get(11, (&raw mut start).cast()), SUCCESS);
         assert_eq!(get(12, (&raw mut size).cast()), SUCCESS);
         assert_eq!((start, size), (memory as usize, 100));
+        // As in ROCm, the size has 32 bits: what follows is not overwritten.
+        let mut halves = [7u32, 9];
+        assert_eq!((get(12, halves.as_mut_ptr().cast()), halves), (SUCCESS, [100, 9]));
+        assert_eq!((get(7, halves.as_mut_ptr().cast()), halves[1]), (SUCCESS, 9));
         assert_eq!(get(4, (&raw mut start).cast()), INVALID_VALUE);
         assert_eq!(get(3, null_mut()), INVALID_VALUE);
         assert_eq!(get(1, (&raw mut start).cast()), 801);
@@ -466,4 +497,35 @@ fn parameters_of_memory_are_checked() {
     assert_eq!(hipMemAdvise(managed, 8192, 1, 0), SUCCESS);
     // SAFETY: the memory is freed once.
     assert_eq!(unsafe { hipFree(managed) }, SUCCESS);
+}
+
+/// Boxes: three rows of two bytes in each of two layers, and a copy that is refused.
+#[test]
+fn boxes_are_copied_in_batches() {
+    // SAFETY: all copies are inside the allocation, but the one that is refused.
+    unsafe {
+        let memory = created(|out| hipMalloc(out, 128));
+        let bytes = std::slice::from_raw_parts_mut(memory.cast::<u8>(), 128);
+        bytes.iter_mut().zip(0..).for_each(|(byte, at)| *byte = if at < 64 { at } else { 0 });
+        let side = |at: usize, row_length, layer_height| BoxSide {
+            kind: 1,
+            memory: memory.wrapping_byte_add(at),
+            row_length,
+            layer_height,
+            location: [1, 0],
+        };
+        let copy = |from, to| BatchedCopy { from, to, extent: [2, 3, 2], order: 1, flags: 0 };
+        let mut failed = 0;
+        let mut run = |list: &[BatchedCopy]| {
+            let status = hipMemcpy3DBatchAsync(list.len(), list.as_ptr(), &mut failed, 0, null_mut());
+            (status, failed)
+        };
+        let wrong = [copy(side(0, 4, 5), side(64, 0, 0)), copy(side(0, 1, 0), side(64, 0, 0))];
+        assert_eq!(run(&wrong), (INVALID_VALUE, 1));
+        assert_eq!(run(&[]), (INVALID_VALUE, usize::MAX));
+        assert_eq!(run(&wrong[..1]), (SUCCESS, usize::MAX));
+        assert_eq!(hipStreamSynchronize(null_mut()), SUCCESS);
+        assert_eq!(bytes[64..77], [0, 1, 4, 5, 8, 9, 20, 21, 24, 25, 28, 29, 0]);
+        assert_eq!(hipFree(memory), SUCCESS);
+    }
 }
