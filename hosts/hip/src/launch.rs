@@ -569,9 +569,7 @@ pub unsafe extern "C" fn hipExtModuleLaunchKernel(
     _flags: c_uint,
 ) -> c_int {
     call("hipExtModuleLaunchKernel", || {
-        let block = Dim3 { x: block_x, y: block_y, z: block_z };
-        let grid =
-            Dim3 { x: groups(items_x, block_x)?, y: groups(items_y, block_y)?, z: groups(items_z, block_z)? };
+        let (grid, block) = divided([items_x, items_y, items_z], [block_x, block_y, block_z])?;
         let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_VALUE)?;
         let parameters = LaunchParameters { grid, block, dynamic_lds };
         // SAFETY: the caller of the API passes the arguments of the kernel.
@@ -625,14 +623,19 @@ pub unsafe extern "C" fn hipHccModuleLaunchKernel(
     }
 }
 
-/// Returns the number of workgroups of a dimension with `items` work-items.
-fn groups(items: c_uint, block: c_uint) -> Outcome<u32> {
-    if block == 0 || block > MAX_ITEMS as u32 {
-        return Err(Status::INVALID_VALUE.because(format!("workgroups of {block} work-items in a dimension")));
+/// Returns the grid and the workgroups of a launch whose grid is specified in work-items. As in ROCm, a workgroup is not
+/// larger than the grid.
+fn divided(items: [c_uint; 3], block: [c_uint; 3]) -> Outcome<(Dim3, Dim3)> {
+    let size: u64 = block.iter().map(|&d| u64::from(d)).fold(1, u64::saturating_mul);
+    if size == 0 || size > MAX_ITEMS as u64 || items.contains(&0) {
+        let message = format!("a grid of {items:?} work-items in workgroups of {block:?}");
+        return Err(Status::INVALID_VALUE.because(message));
     }
-    if !items.is_multiple_of(block) {
-        let message = format!("workgroups of {block} work-items do not divide {items}");
-        return Err(Status::INVALID_CONFIGURATION.because(message));
+    let dim = |[x, y, z]: [u32; 3]| Dim3 { x, y, z };
+    let block: [u32; 3] = std::array::from_fn(|k| block[k].min(items[k]));
+    if let Some(k) = (0..3).find(|&k| !items[k].is_multiple_of(block[k])) {
+        let message = format!("workgroups of {} work-items do not divide {}", block[k], items[k]);
+        return Err(Status::INVALID_VALUE.because(message));
     }
-    Ok(items / block)
+    Ok((dim(std::array::from_fn(|k| items[k] / block[k])), dim(block)))
 }

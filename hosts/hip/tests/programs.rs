@@ -247,7 +247,7 @@ counter 5, 4 bytes
 seen 7, counter 9, number 2.5
 managed 1
 refused: hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidValue
-items: hipSuccess, seen 9
+items: hipSuccess, seen 9, hipSuccess hipErrorInvalidValue
 version 110
 variables: hipErrorInvalidValue hipErrorInvalidValue hipErrorNotFound
 unload: hipSuccess hipErrorNotFound hipErrorInvalidHandle, load: hipErrorInvalidValue

@@ -70,7 +70,9 @@ static void managed() {
          name(hipModuleLaunchCooperativeKernel(count, 0, 1, 1, 1, 1, 1, 0, nullptr, arguments)));
   printf("items: %s", name(hipHccModuleLaunchKernel(count, 4, 1, 1, 2, 1, 1, 0, nullptr, nullptr, extra)));
   hipDeviceSynchronize();
-  printf(", seen %d\n", *seen);
+  printf(", seen %d, %s %s\n", *seen, name(hipHccModuleLaunchKernel(count, 1, 1, 1, 10, 1, 1, 0, nullptr, nullptr, extra)),
+         name(hipHccModuleLaunchKernel(count, 3, 1, 1, 2, 1, 1, 0, nullptr, nullptr, extra)));
+  hipDeviceSynchronize();
   int version = 0;
   hipFuncGetAttribute(&version, HIP_FUNC_ATTRIBUTE_BINARY_VERSION, count);
   printf("version %d\n", version);
