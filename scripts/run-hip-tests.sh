@@ -55,7 +55,7 @@ shared() {
 # Makes the folder in which the tests of a folder run, with the files that they open, headers, settings, code objects and
 # listings of their assembly, and the programs that they start.
 prepare() {
-    local file stem run=$out/run/$1
+    local file stem count run=$out/run/$1
     [ ! -d "$run" ] || return 0
     mkdir -p "$run"
     (cd "$checkout/unit/$1" && find . -name '*.h' -o -name '*.json' -o -name '*.txt' ! -name CMakeLists.txt) | while read -r file; do
@@ -69,6 +69,10 @@ prepare() {
             "$clang" "${hip[@]}" "${flags[@]}" --cuda-device-only -S "$file" -o "$run/$stem.s" 2>/dev/null || true
         fi
     done < <(helpers "$1")
+    for count in $(sed -n 's/.*-amdgpu-kernarg-preload-count=//p' "$checkout/unit/$1/CMakeLists.txt"); do
+        "$clang" "${hip[@]}" "${flags[@]}" --cuda-device-only -mllvm "-amdgpu-kernarg-preload-count=$count" \
+            "$checkout/unit/$1/copiousArgKernel.cc" -o "$run/copiousArgKernel$count.code" 2>/dev/null || true
+    done
     while read -r file; do
         "$clang" "${hip[@]}" "${flags[@]}" "$file" -L "$HIP_LIBRARY" -lamdhip64 -lhiprtc -o "$run/$(basename "${file%.*}")" \
             2>/dev/null || true

@@ -52,7 +52,7 @@ printf '%-28s %-8s %7s  %s\n' example result seconds remark
 for example in "$@"; do
     log=$out/$example.log
     name=$(sed -n 's/^EXAMPLE := //p' "$example/Makefile")
-    if ! make -C "$example" HIPCXX="$out/hipcc" CLANG="clang-$version" LLVM_MC="llvm-mc-$version" \
+    if ! make -C "$example" HIPCXX="$out/hipcc" CLANG="clang-$version --rocm-device-lib-path=$BITCODE" LLVM_MC="llvm-mc-$version" \
         LLVM_DIS="llvm-dis-$version" CLANG_OFFLOAD_BUNDLER="clang-offload-bundler-$version" \
         HIP_ARCHITECTURES="$target" ROCM_INSTALL_DIR="$ROCM" LDFLAGS="-L$HIP_LIBRARY" "$name" >"$log" 2>&1; then
         printf '%-28s %-8s %7s  %s\n' "$example" "-" - "not built: $(grep -m1 -o 'error: .*' "$log" | cut -c1-70)"
