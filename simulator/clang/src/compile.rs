@@ -313,7 +313,12 @@ impl Job<'_> {
             arguments.extend(["-include".to_string(), header.display().to_string()]);
         }
         match self.to {
-            Format::CodeObject => arguments.extend(KERNELS_ONLY.map(String::from)),
+            // By C99's rules, a function that is just `inline` would be defined nowhere where it is not inlined. PyOpenCL's
+            // header of complex numbers has such functions.
+            Format::CodeObject => {
+                arguments.extend(KERNELS_ONLY.map(String::from));
+                arguments.push("-fgnu89-inline".to_string());
+            }
             Format::Bitcode => arguments.extend(["-c", "-emit-llvm"].map(String::from)),
         }
         // What is linked later is optimised then. LLVM 19's crash with `printf`, however, has to happen here, where there
@@ -442,6 +447,29 @@ mod tests {
         for binary in [compile(Format::CodeObject), linked.0.unwrap()] {
             assert!(has(&binary, b"f.kd") && !has(&binary, b"helper"));
         }
+    }
+
+    #[test]
+    fn inline_functions_are_defined() {
+        let clang = Clang::for_processor("gfx1100").ok().filter(|clang| Libraries::find(clang).is_some());
+        let Some(clang) = clang else {
+            println!("skipped: clang or its libraries are not installed");
+            return;
+        };
+        let job = Job {
+            language: Language::OpenCl,
+            source: Source::Text {
+                name: "a.cl",
+                text: "__attribute__((noinline)) inline int twice(int x) { return x * 2; }\n\
+                       kernel void f(global int *p) { p[0] = twice(p[1]); }",
+            },
+            headers: &[],
+            processor: "gfx1100",
+            arguments: &[],
+            to: Format::CodeObject,
+        };
+        let output = job.compile_with(&clang, &AtomicBool::new(false), None).unwrap();
+        assert!(output.binary.is_some(), "{}", output.log);
     }
 
     #[test]
