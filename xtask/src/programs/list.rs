@@ -144,11 +144,17 @@ assert list(numbers) == [3 * i for i in range(64)]
 print('as expected')
 ";
 
+/// Small models with random weights, whose texts on the GPU and on the CPU are compared.
+const LANGUAGE_MODELS: &str = include_str!("../../../scripts/language-models.py");
+/// The self-tests of hashcat's modes.
+const HASHCAT_MODES: &str = include_str!("../../../scripts/hashcat-modes.py");
+
 /// All programs.
 pub const PROGRAMS: &[Program] = &[
     Program {
         name: "llama.cpp",
-        packages: &["llama.cpp-tests", "llama.cpp-tools", "libggml0-backend-hip"],
+        packages: &["llama.cpp-tests", "llama.cpp-tools", "libggml0-backend-hip", "python3"],
+        python: &["gguf==0.19.0"],
         runs: &[
             run("norms", 600, outcome::ggml, ggml!["SCALE,NORM,RMS_NORM,L2_NORM,GROUP_NORM"]),
             run(
@@ -162,6 +168,12 @@ pub const PROGRAMS: &[Program] = &[
                 300,
                 outcome::ggml,
                 ggml!["SOFT_MAX,DIAG_MASK_INF,ARGSORT,ARGMAX,SUM_ROWS,MEAN"],
+            ),
+            run(
+                "language models",
+                900,
+                outcome::ggml,
+                &["/usr/bin/python3", "-c", LANGUAGE_MODELS, "/tmp/models"],
             ),
             long("all operators", 14400, outcome::ggml, ggml![]),
         ],
@@ -380,9 +392,18 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "hashcat",
-        packages: &["hashcat"],
+        packages: &["hashcat", "python3"],
         compiles: true,
-        runs: &[run("MD5", 900, outcome::hashcat, &["/usr/bin/hashcat", "-b", "-m", "0", "--force"])],
+        runs: &[
+            run("MD5", 900, outcome::hashcat, &["/usr/bin/hashcat", "-b", "-m", "0", "--force"]),
+            run(
+                "some modes",
+                900,
+                outcome::pytest,
+                &["/usr/bin/python3", "-c", HASHCAT_MODES, "--every", "60", "--seconds", "600"],
+            ),
+            long("all modes", 28800, outcome::pytest, &["/usr/bin/python3", "-c", HASHCAT_MODES]),
+        ],
         ..PROGRAM
     },
 ];

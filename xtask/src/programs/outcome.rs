@@ -65,7 +65,7 @@ pub fn gtest(text: &str, success: bool) -> Outcome {
     outcome.ended(success)
 }
 
-/// `test-backend-ops` of llama.cpp: `  ADD(…): OK`, `FAIL`, `not supported [ROCm0]`.
+/// `test-backend-ops` of llama.cpp, and the script of language models: `  ADD(…): OK`, `FAIL`, `not supported [ROCm0]`.
 pub fn ggml(text: &str, success: bool) -> Outcome {
     let mut outcome = Outcome::default();
     for line in text.lines().map(plain) {
@@ -83,8 +83,8 @@ pub fn ggml(text: &str, success: bool) -> Outcome {
     outcome.ended(success)
 }
 
-/// pytest's last line: `2 failed, 10 passed, 3 skipped in 4.5s`. If it was stopped, what `-v` prints of each test:
-/// `test_a.py::test_b PASSED [ 10%]`.
+/// The last line of pytest, and of the script of hashcat's modes: `2 failed, 10 passed, 3 skipped in 4.5s`. If pytest was
+/// stopped, what `-v` prints of each test: `test_a.py::test_b PASSED [ 10%]`.
 pub fn pytest(text: &str, success: bool) -> Outcome {
     let lines: Vec<String> = text.lines().map(plain).collect();
     let is_summary = |line: &&String| {
