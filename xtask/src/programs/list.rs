@@ -323,6 +323,7 @@ pub const PROGRAMS: &[Program] = &[
             "librocrand1",
             "libhiprand1",
             "librocsolver0",
+            "libhipsparse1",
             "python3",
         ],
         // Headers that CuPy's kernels include.
