@@ -25,26 +25,34 @@ pub struct Program {
 /// One command of a program.
 pub struct Run {
     pub name: &'static str,
+    /// The program and its arguments. The program's name may have a `*`: each that matches runs.
     pub command: &'static [&'static str],
     /// Whether it belongs to the bounded sample.
     pub sample: bool,
     /// Whether it needs the program's checkout.
     pub source: bool,
-    /// Time limit in seconds, several times what the run took on two cores.
+    /// Runs only every n-th of GoogleTest's tests.
+    pub every: u32,
+    /// Time limit of each program in seconds, several times what the run took on two cores.
     pub seconds: u32,
     pub count: Count,
 }
 
 const fn run(name: &'static str, seconds: u32, count: Count, command: &'static [&'static str]) -> Run {
-    Run { name, command, sample: true, source: false, seconds, count }
+    Run { name, command, sample: true, source: false, every: 1, seconds, count }
 }
 
 const fn long(name: &'static str, seconds: u32, count: Count, command: &'static [&'static str]) -> Run {
-    Run { name, command, sample: false, source: false, seconds, count }
+    Run { name, command, sample: false, source: false, every: 1, seconds, count }
 }
 
 const fn from_source(run: Run) -> Run {
     Run { source: true, ..run }
+}
+
+/// A run of every n-th test only.
+const fn some(name: &'static str, every: u32, seconds: u32, command: &'static [&'static str]) -> Run {
+    Run { name, command, sample: true, source: false, every, seconds, count: outcome::gtest }
 }
 
 const PROGRAM: Program = Program {
@@ -192,6 +200,8 @@ pub const PROGRAMS: &[Program] = &[
                 outcome::gtest,
                 rocm!["librocrand1-tests", "test_rocrand_kernel_sobol32"],
             ),
+            run("XORWOW", 600, outcome::gtest, rocm!["librocrand1-tests", "test_rocrand_xorwow_prng"]),
+            long("MT19937", 3600, outcome::gtest, rocm!["librocrand1-tests", "test_rocrand_mt19937_prng"]),
             long("C++ interface", 7200, outcome::gtest, rocm!["librocrand1-tests", "test_rocrand_cpp_basic"]),
         ],
         ..PROGRAM
@@ -225,12 +235,34 @@ pub const PROGRAMS: &[Program] = &[
         name: "rocsparse",
         packages: &["librocsparse1-tests"],
         data: Some(("usr/share/librocsparse1-tests/data/rocsparse_test.data", "opt/rocsparse.data")),
-        runs: &[long(
-            "some of each function",
-            3600,
-            outcome::gtest,
-            rocm!["librocsparse1-tests", "rocsparse-test", "--data", "/opt/rocsparse.data"],
-        )],
+        // What the tests of empty products compare with is computed by code that writes to a vector without elements. The
+        // others that are left out spend minutes in computing it.
+        runs: &[
+            run(
+                "some of each function",
+                300,
+                outcome::gtest,
+                rocm![
+                    "librocsparse1-tests",
+                    "rocsparse-test",
+                    "--data",
+                    "/opt/rocsparse.data",
+                    "--gtest_filter=-*csrgemm*.extra*:*bsrgemm.extra*:*csrmm.level3*:*csric0.precond*"
+                ],
+            ),
+            long(
+                "all but empty products",
+                3600,
+                outcome::gtest,
+                rocm![
+                    "librocsparse1-tests",
+                    "rocsparse-test",
+                    "--data",
+                    "/opt/rocsparse.data",
+                    "--gtest_filter=-*csrgemm*.extra*_zero"
+                ],
+            ),
+        ],
         ..PROGRAM
     },
     Program {
@@ -249,6 +281,18 @@ pub const PROGRAMS: &[Program] = &[
                     "--data",
                     "/opt/rocblas.data",
                     "--gtest_filter=_/scal*:_/axpy*:_/copy*:_/swap*"
+                ],
+            ),
+            run(
+                "products of matrices",
+                300,
+                outcome::gtest,
+                rocm![
+                    "librocblas4-tests",
+                    "rocblas-test",
+                    "--data",
+                    "/opt/rocblas.data",
+                    "--gtest_filter=_/gemm.*-*known_bug*"
                 ],
             ),
             long(
@@ -286,9 +330,103 @@ pub const PROGRAMS: &[Program] = &[
         packages: &["librocprim-tests"],
         runs: &[
             run("graphs", 600, outcome::gtest, rocm!["librocprim-tests", "test_hipgraph_basic"]),
-            long("sums of waves", 3600, outcome::gtest, rocm!["librocprim-tests", "test_warp_reduce"]),
+            run("sums of waves", 120, outcome::gtest, rocm!["librocprim-tests", "test_warp_reduce"]),
+            run("scans of waves", 120, outcome::gtest, rocm!["librocprim-tests", "test_warp_scan"]),
+            run("scans of blocks", 300, outcome::gtest, rocm!["librocprim-tests", "test_block_scan"]),
+            run("searches", 600, outcome::gtest, rocm!["librocprim-tests", "test_device_search"]),
+            long("sums", 1800, outcome::gtest, rocm!["librocprim-tests", "test_device_reduce"]),
             long("intrinsics", 3600, outcome::gtest, rocm!["librocprim-tests", "test_intrinsics"]),
         ],
+        ..PROGRAM
+    },
+    Program {
+        name: "hipsolver",
+        packages: &["libhipsolver0-tests"],
+        runs: &[some("one of 100", 100, 300, rocm!["libhipsolver0-tests", "hipsolver-test"])],
+        ..PROGRAM
+    },
+    Program {
+        name: "hipsparse",
+        packages: &["libhipsparse1-tests"],
+        runs: &[some("one of 200", 200, 120, rocm!["libhipsparse1-tests", "hipsparse-test"])],
+        ..PROGRAM
+    },
+    Program {
+        name: "hipcub",
+        packages: &["libhipcub-tests"],
+        runs: &[
+            run("sums of blocks", 120, outcome::gtest, rocm!["libhipcub-tests", "test_hipcub_block_reduce"]),
+            run("scans of blocks", 120, outcome::gtest, rocm!["libhipcub-tests", "test_hipcub_block_scan"]),
+            run(
+                "loads and stores",
+                300,
+                outcome::gtest,
+                rocm!["libhipcub-tests", "test_hipcub_block_load_store"],
+            ),
+            run("loops", 300, outcome::gtest, rocm!["libhipcub-tests", "test_hipcub_device_for"]),
+            long("blocks", 1800, outcome::gtest, rocm!["libhipcub-tests", "test_hipcub_block_*"]),
+            long("devices", 1800, outcome::gtest, rocm!["libhipcub-tests", "test_hipcub_device_*"]),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        name: "rocthrust",
+        packages: &["librocthrust-tests"],
+        runs: &[
+            run("tuples", 120, outcome::thrust, rocm!["librocthrust-tests", "test_thrust_tuple*"]),
+            long("all", 300, outcome::thrust, rocm!["librocthrust-tests", "test_thrust_*"]),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        name: "hipblaslt",
+        packages: &["libhipblaslt1", "libomp5", "librocm-smi64-1"],
+        alone: &["libhipblaslt1-bench"],
+        runs: &[
+            run(
+                "largest magnitude",
+                120,
+                outcome::max_error,
+                rocm!["libhipblaslt1-bench", "hipblaslt-bench-extop-amax", "-m", "64", "-n", "64"],
+            ),
+            run(
+                "layer norm",
+                120,
+                outcome::max_error,
+                rocm!["libhipblaslt1-bench", "hipblaslt-bench-extop-layernorm", "-m", "33", "-n", "64"],
+            ),
+        ],
+        ..PROGRAM
+    },
+    Program {
+        name: "miopen",
+        // It calls clang by a shell.
+        packages: &["libmiopen1-tests", "dash"],
+        compiles: true,
+        runs: &[run(
+            "softmax",
+            900,
+            outcome::gtest,
+            rocm!["libmiopen1-tests", "miopen_gtest", "--gtest_filter=GPU_SoftmaxFind20*"],
+        )],
+        ..PROGRAM
+    },
+    Program {
+        name: "hipfft",
+        packages: &["libhipfft0-tests"],
+        compiles: true,
+        runs: &[run(
+            "plans and 16 elements",
+            900,
+            outcome::gtest,
+            rocm![
+                "libhipfft0-tests",
+                "hipfft-test",
+                "--gtest_filter=hipfftTest*:pow2_1D/*_len_16_*",
+                "--skip_runtime_fails",
+                "0"
+            ],
+        )],
         ..PROGRAM
     },
     Program {

@@ -14,7 +14,7 @@ use list::{PROGRAMS, Program, Run};
 use outcome::Outcome;
 use root::Root;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -116,39 +116,68 @@ fn prepare(root: &Root, program: &Program, args: &Args) -> anyhow::Result<Vec<St
     Ok(versions.into_iter().chain(program.python.iter().map(|name| name.to_string())).collect())
 }
 
-/// Runs one command, and returns what it has counted and its time in seconds.
+/// Runs one command, or that of each program that matches its pattern. Returns what they have counted and their time in
+/// seconds.
 fn execute(root: &Root, program: &Program, run: &Run, patience: u32) -> anyhow::Result<(Outcome, f64)> {
-    let log = root.log(&format!("{}-{}", program.name, run.name));
-    let file = create_log(&log)?;
     let limit = run.seconds.saturating_mul(patience).to_string();
-    let words: Vec<String> = run.command.iter().map(|word| word.to_string()).collect();
+    let started = Instant::now();
+    let mut all = Outcome::default();
+    let (mut number, mut stopped) = (0, 0);
+    for path in root.matches(run.command[0])? {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let name = if path == run.command[0] { "".into() } else { format!("-{name}") };
+        let log = root.log(&format!("{}-{}{name}", program.name, run.name));
+        let words: Vec<String> =
+            std::iter::once(path).chain(run.command[1..].iter().map(|word| word.to_string())).collect();
+        let (mut outcome, ended) = execute_one(root, program, run, &words, &limit, &log)?;
+        if outcome.failed > 0 || outcome.crashed {
+            outcome.remark = format!("{} ({})", outcome.remark, log.display());
+        }
+        (number, stopped) = (number + 1, stopped + usize::from(!ended));
+        all.add(outcome);
+    }
+    if stopped > 0 {
+        let which = if number > 1 { format!("{stopped} of {number} ") } else { String::new() };
+        all.remark = format!("{which}stopped after {limit} s {}", all.remark).trim_end().to_string();
+    }
+    Ok((all, started.elapsed().as_secs_f64()))
+}
+
+/// Runs a program with its arguments, and returns what it has counted, and whether it ended by itself.
+fn execute_one(
+    root: &Root,
+    program: &Program,
+    run: &Run,
+    words: &[String],
+    limit: &str,
+    log: &Path,
+) -> anyhow::Result<(Outcome, bool)> {
+    let file = create_log(log)?;
     let mut command = std::process::Command::new("timeout");
     // The program and its children end after the limit.
-    command.args(["--kill-after=5", &limit]);
-    let inner = root.command(&words, program.environment);
+    command.args(["--kill-after=5", limit]);
+    let inner = root.command(words, program.environment);
     command.arg(inner.get_program()).args(inner.get_args());
     for (name, value) in inner.get_envs() {
         if let Some(value) = value {
             command.env(name, value);
         }
     }
+    if run.every > 1 {
+        // GoogleTest takes every n-th test of those that its filter selects.
+        command.env("GTEST_TOTAL_SHARDS", run.every.to_string()).env("GTEST_SHARD_INDEX", "0");
+    }
     command.stdin(std::process::Stdio::null()).stdout(file.try_clone()?).stderr(file);
-    let started = Instant::now();
     let status = command.status().context("timeout")?;
-    let text = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
+    let text = String::from_utf8_lossy(&std::fs::read(log)?).into_owned();
     let mut outcome = (run.count)(&text, status.success());
     // `timeout` ends itself with the program that ignores its first signal.
-    if matches!(status.code(), Some(124 | 137)) || status.signal() == Some(9) {
-        outcome.remark = format!("stopped after {limit} s");
-        outcome.crashed = false;
-    }
-    if outcome.failed > 0 || outcome.crashed {
-        outcome.remark = format!("{} ({})", outcome.remark, log.display());
-    }
-    Ok((outcome, started.elapsed().as_secs_f64()))
+    let ended = !matches!(status.code(), Some(124 | 137)) && status.signal() != Some(9);
+    outcome.crashed &= ended;
+    Ok((outcome, ended))
 }
 
 /// Creates a log. Unlike other outputs, it is useful while it grows.
-fn create_log(log: &std::path::Path) -> anyhow::Result<std::fs::File> {
+fn create_log(log: &Path) -> anyhow::Result<std::fs::File> {
     std::fs::File::create(log).with_context(|| log.display().to_string())
 }

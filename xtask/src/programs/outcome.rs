@@ -41,8 +41,19 @@ impl Outcome {
         }
     }
 
+    /// Adds the tests of another program.
+    pub fn add(&mut self, other: Outcome) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+        self.crashed |= other.crashed;
+        if self.remark.is_empty() {
+            self.remark = other.remark;
+        }
+    }
+
     fn ended(mut self, success: bool) -> Outcome {
-        self.crashed = !success && self.failed == 0;
+        self.crashed |= !success && self.failed == 0;
         if self.crashed && self.remark.is_empty() {
             self.remark = "ended with an error".to_string();
         }
@@ -50,15 +61,17 @@ impl Outcome {
     }
 }
 
-/// GoogleTest: `[       OK ] name`, `[  FAILED  ] name (12 ms)`, `[  SKIPPED ] name`.
+/// GoogleTest: `[       OK ] name (12 ms)`, `[  FAILED  ] name (12 ms)`, `[  SKIPPED ] name (12 ms)`, and at the end the names
+/// again. A parameter that the program prints behind the name may have several lines.
 pub fn gtest(text: &str, success: bool) -> Outcome {
     let mut outcome = Outcome::default();
-    for line in text.lines().map(plain) {
+    let summary = |line: &String| line.starts_with("[==========]") && line.contains(" ran.");
+    for line in text.lines().map(plain).take_while(|line| !summary(line)) {
         if line.starts_with("[       OK ]") {
             outcome.passed += 1;
-        } else if line.starts_with("[  SKIPPED ]") && line.ends_with(" ms)") {
+        } else if line.starts_with("[  SKIPPED ]") {
             outcome.skipped += 1;
-        } else if let Some(name) = line.strip_prefix("[  FAILED  ]").filter(|rest| rest.ends_with(" ms)")) {
+        } else if let Some(name) = line.strip_prefix("[  FAILED  ]") {
             outcome.fail(name);
         }
     }
@@ -107,6 +120,34 @@ pub fn pytest(text: &str, success: bool) -> Outcome {
     .ended(success)
 }
 
+/// rocThrust: `Totals: 0 failures, 0 known failures, 0 errors, and 9 passes.`
+pub fn thrust(text: &str, success: bool) -> Outcome {
+    let mut outcome = Outcome { crashed: true, ..Outcome::default() };
+    for totals in text.lines().filter_map(|line| line.strip_prefix("Totals: ")) {
+        let count = |word| number_before(totals, word).unwrap_or(0);
+        outcome.passed += count(" passes");
+        outcome.failed += count(" failures") + count(" errors");
+        outcome.skipped += count(" known failures");
+        outcome.crashed = false;
+    }
+    outcome.ended(success)
+}
+
+/// hipBLASLt's benchmarks of small operations: `max error : 4.8e-07`, compared with the CPU's result.
+pub fn max_error(text: &str, success: bool) -> Outcome {
+    const LARGEST: f64 = 1e-5;
+    let mut outcome = Outcome::default();
+    for line in text.lines() {
+        match line.split_once("max error :").map(|(_, error)| error.trim().parse::<f64>()) {
+            None => {}
+            Some(Ok(error)) if error <= LARGEST => outcome.passed += 1,
+            Some(_) => outcome.fail(line),
+        }
+    }
+    outcome.crashed = outcome.passed == 0;
+    outcome.ended(success)
+}
+
 /// A program without tests of its own, which exits successfully; the remark is its last line.
 pub fn exit(text: &str, success: bool) -> Outcome {
     let last = text.lines().map(plain).rfind(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -149,5 +190,48 @@ mod tests {
         // Stopped in the fifth test.
         assert_eq!(counts(&format!("{lines}a.py::test_e "), false), (1, 1, 2, false));
         assert_eq!(counts("a traceback, and nothing else failed", false), (0, 0, 0, true));
+    }
+
+    #[test]
+    fn tests_of_google_test_are_counted_once() {
+        let text = "\
+[ RUN      ] a.good
+[       OK ] a.good (3 ms)
+[ RUN      ] a.odd
+skipped on this device
+[  SKIPPED ] a.odd (0 ms)
+[ RUN      ] a.bad/1
+check.cpp:97: Failure
+[  FAILED  ] a.bad/1, where GetParam() = { function: \"roti\"
+ } (4 ms)
+[----------] 3 tests from a (7 ms total)
+
+[==========] 3 tests from 1 test suite ran. (7 ms total)
+[  PASSED  ] 1 test.
+[  SKIPPED ] 1 test, listed below:
+[  SKIPPED ] a.odd
+[  FAILED  ] 1 test, listed below:
+[  FAILED  ] a.bad/1, where GetParam() = { function: \"roti\"
+ }
+";
+        let outcome = gtest(text, false);
+        assert_eq!((outcome.passed, outcome.failed, outcome.skipped, outcome.crashed), (1, 1, 1, false));
+        assert!(outcome.remark.starts_with("a.bad/1"), "{}", outcome.remark);
+    }
+
+    #[test]
+    fn totals_of_rocthrust_are_read() {
+        let text =
+            "Running 9 unit tests.\n...F\nTotals: 1 failures, 2 known failures, 0 errors, and 6 passes.\n";
+        let outcome = thrust(text, false);
+        assert_eq!((outcome.passed, outcome.failed, outcome.skipped, outcome.crashed), (6, 1, 2, false));
+        assert!(thrust("Running 9 unit tests.\n...", false).crashed);
+    }
+
+    #[test]
+    fn errors_of_results_are_compared() {
+        let outcome = max_error("max error : 4.8e-07\nmax error : 0.5\n", true);
+        assert_eq!((outcome.passed, outcome.failed, outcome.crashed), (1, 1, false));
+        assert!(max_error("", true).crashed);
     }
 }

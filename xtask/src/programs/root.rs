@@ -48,6 +48,9 @@ const HIPCC: &str = "#!/usr/bin/python3\n\
     own += ['--offload-arch=gfx1100', '--rocm-device-lib-path=' + os.environ['WAVESIM_DEVICE_LIBS']]\n\
     os.execv('/usr/bin/clang++-21', ['clang++-21', *own, *words])\n";
 
+/// The folder that Debian's MIOpen was built in, where it looks for the compiler of OpenCL.
+const MIOPEN_BUILD: &str = "build/reproducible-path/miopen-6.4.3+dfsg/build";
+
 /// A root directory.
 pub struct Root {
     folder: PathBuf,
@@ -92,6 +95,23 @@ impl Root {
 
     fn at(&self, path: &str) -> PathBuf {
         self.folder.join("root").join(path)
+    }
+
+    /// Returns the programs in the root directory that match a path, in which the last name may have one `*`, in the order of
+    /// their names.
+    pub fn matches(&self, path: &str) -> anyhow::Result<Vec<String>> {
+        let (folder, pattern) = path.rsplit_once('/').unwrap_or(("", path));
+        let Some((start, end)) = pattern.split_once('*') else { return Ok(vec![path.to_string()]) };
+        let directory = self.at(folder.trim_start_matches('/'));
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&directory).with_context(|| directory.display().to_string())? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name.strip_prefix(start).is_some_and(|rest| rest.ends_with(end)) {
+                found.push(format!("{folder}/{name}"));
+            }
+        }
+        found.sort();
+        Ok(found)
     }
 
     /// Returns the log of a run.
@@ -320,6 +340,9 @@ impl Root {
             "python3",
         ])?;
         self.install_alone(&["libamdhip64-dev", "libhsa-runtime-dev"])?;
+        let folder = self.at(MIOPEN_BUILD);
+        std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        self.link("/usr/bin/clang-21", &format!("{MIOPEN_BUILD}/clang-21"))?;
         let hipcc = self.at("usr/bin/hipcc");
         std::fs::write(&hipcc, HIPCC)?;
         Ok(std::fs::set_permissions(hipcc, std::os::unix::fs::PermissionsExt::from_mode(0o755))?)
