@@ -301,7 +301,7 @@ fn random_blocks() {
             };
             let kind = random(&mut seed) % 10;
             let ids = |lane: u32| match kind {
-                0 => lane % 16 | (lane / 16) << 10,
+                0 => (lane % 16) | ((lane / 16) << 10),
                 1 => first,
                 2 if lane > 20 => first,
                 3 => first.wrapping_add(2 * lane),
