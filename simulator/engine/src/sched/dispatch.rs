@@ -10,11 +10,15 @@ pub use super::launch::{
     RunStats, Shape, parse_group,
 };
 pub use super::order::{GroupOrder, Schedule};
-use super::queue::{Followers, Queue};
+use super::queue::{Claims, Followers, Queue};
 pub use super::slot::{MAX_ITEMS, MAX_WAVES};
+#[cfg(feature = "threads")]
+use super::workers;
 use crate::observe::{NoObserver, Observer};
 use std::collections::VecDeque;
 use std::sync::Mutex;
+#[cfg(feature = "threads")]
+use std::sync::atomic::{AtomicU64, Ordering};
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
 
@@ -36,7 +40,7 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
         memory,
         threads,
         budget: Budget::new(dispatch.max_instructions),
-        queue: Queue::new(clusters),
+        queue: Queue::new(clusters, threads),
         fault: Mutex::new(None),
     };
     let _running = memory.register_threads(threads as u32);
@@ -49,17 +53,11 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
 
 /// Runs on this thread and, unless the dispatch is short, on others.
 #[cfg(feature = "threads")]
-#[allow(clippy::disallowed_methods, reason = "the one place that starts threads, by feature")]
 fn run_on_threads(threads: usize, work: &Work<'_>) -> u64 {
-    std::thread::scope(|scope| {
-        let mut others = Vec::new();
-        let mut start = || others.extend((1..threads).map(|_| scope.spawn(|| work.run(None))));
-        let own = work.run(Some(&mut start));
-        let join = |w: std::thread::ScopedJoinHandle<'_, u64>| {
-            w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        own + others.into_iter().map(join).sum::<u64>()
-    })
+    let executed = AtomicU64::new(0);
+    let task = || _ = executed.fetch_add(work.run(None), Ordering::Relaxed);
+    let own = workers::run_with(threads - 1, &task, |start| work.run(Some(start)));
+    own + executed.into_inner()
 }
 
 #[cfg(not(feature = "threads"))]
@@ -175,6 +173,7 @@ impl<'a> Work<'a> {
     /// there has been enough work for other threads.
     fn run(&self, mut start_others: Option<&mut dyn FnMut()>) -> u64 {
         let (mut executed, mut begun_clusters) = (0, 0);
+        let claims = Claims::new(&self.queue);
         // A cluster has pointers to its workgroups, because moving these would take a good part of the time of a
         // short one.
         let new = || Cluster::new(self.dispatch, self.memory);
@@ -199,7 +198,7 @@ impl<'a> Work<'a> {
                 random.choose(&mut waiting);
             }
             if starts {
-                let index = self.queue.take();
+                let index = claims.take();
                 left = index.is_some();
                 if let Some(index) = index {
                     let mut cluster = spare.take().unwrap_or_else(new);
@@ -221,7 +220,7 @@ impl<'a> Work<'a> {
             let before = cluster.executed;
             // In random turns, each workgroup has its own.
             let followers =
-                (preemption.is_none() && !alone).then_some(Followers { queue: &self.queue, slice: first });
+                (preemption.is_none() && !alone).then_some(Followers { claims: &claims, slice: first });
             let result = cluster.run(&self.budget, slice, followers);
             executed += cluster.executed - before;
             self.dispatch.count_instructions(cluster.executed - before);

@@ -17,3 +17,5 @@ pub mod recorded;
 pub(crate) mod round;
 pub(crate) mod slot;
 pub mod start;
+#[cfg(feature = "threads")]
+mod workers;
