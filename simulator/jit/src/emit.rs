@@ -175,6 +175,7 @@ impl Emitter<'_> {
             }
             Selected::Lanes(_) | Selected::Access(Access::Scratch(..)) => self.buffer(op_index, &op),
             Selected::Access(access) => self.buffer_access(op_index, &op, access),
+            Selected::Atomic(found) => self.atomic(op_index, &op, found),
             Selected::Nop | Selected::Call(_) | Selected::Branch(_) => Ok(()),
         }
     }
@@ -230,7 +231,7 @@ impl Emitter<'_> {
         self.b.f.push(Inst::Jump(self.unit.exit));
     }
 
-    fn op_address(&mut self, op_index: u32) -> V {
+    pub fn op_address(&mut self, op_index: u32) -> V {
         self.b.f.iconst(self.context.program.address_of(op_index))
     }
 
@@ -245,12 +246,7 @@ impl Emitter<'_> {
             // This must happen first: afterwards the current wave may be another one.
             self.forget_cached_offsets(|_| true);
         }
-        if let Some(bits) = self.msbs_before(first) {
-            self.set_daz(false);
-            self.b
-                .f
-                .call(sync_vgpr_msbs as *const () as u64, &[Src::Value(self.b.frame), Src::Imm(bits as i32)]);
-        }
+        self.sync_msbs_before(first);
         match if may_switch { self.switching_function(first + count - 1)? } else { None } {
             Some((function, constants)) => {
                 self.call_handler_range(first, count - 1, false);
@@ -264,6 +260,16 @@ impl Emitter<'_> {
         }
         self.forget_state();
         Ok(())
+    }
+
+    /// Writes MODE's bits that extend VGPR numbers, which code tracks instead, before a handler runs.
+    pub fn sync_msbs_before(&mut self, op_index: u32) {
+        if let Some(bits) = self.msbs_before(op_index) {
+            self.set_daz(false);
+            self.b
+                .f
+                .call(sync_vgpr_msbs as *const () as u64, &[Src::Value(self.b.frame), Src::Imm(bits as i32)]);
+        }
     }
 
     /// Returns the function for an operation that only ends the wave or waits for a barrier, and its
@@ -301,7 +307,7 @@ impl Emitter<'_> {
 
     /// Calls a function that returns a flow, and falls through on [`Flow::NEXT`]. `may_switch`: the function
     /// may have switched to another wave.
-    fn call_for_flow(&mut self, function: *const (), args: &[Src], may_switch: bool) {
+    pub fn call_for_flow(&mut self, function: *const (), args: &[Src], may_switch: bool) {
         self.set_daz(false);
         let flow = self.b.f.call(function as u64, args);
         self.b.set_daz(self.unit.daz_between_blocks);

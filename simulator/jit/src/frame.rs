@@ -1,11 +1,13 @@
 //! The interface between compiled code and the engine: the argument of compiled code, and the functions that
 //! it calls.
 
+mod atomics;
 mod check;
 mod find_range;
 mod resources;
 mod wave_switch;
 
+pub use atomics::{Atomic, Update, run_atomic};
 pub use check::{check_offsets, check_range, check_resources, find_violation};
 pub use find_range::{FOUND_SLOT, find_range};
 pub use resources::cache_resources;

@@ -3,12 +3,12 @@
 //! instruction is named.
 
 use crate::access::addresses::scale_supported;
-use crate::access::{multi_store, scratch, subword};
+use crate::access::{atomic, multi_store, scratch, subword};
 use crate::lanes::{cross_lane, output};
 use crate::lowering::{PacketBuiltin, Region, Why, check, check_value, check_values};
 use crate::mode::reads_only_ieee_bit;
 use crate::scalar::unroll;
-use crate::selected::{Access, MultiStore, Scratch, Selected, Selection, Selections, Subword};
+use crate::selected::{Access, AtomicUpdate, MultiStore, Scratch, Selected, Selection, Selections, Subword};
 use crate::snapshot::ProgramSnapshot;
 use crate::wide_sums;
 use isa_lower::ir::*;
@@ -40,6 +40,7 @@ enum OperationCode {
     Subword(Arc<Subword>),
     MultiStore(Arc<MultiStore>),
     Scratch(Arc<Scratch>, Arc<Lanes>),
+    Atomic(Arc<AtomicUpdate>),
 }
 
 struct ScalarCode {
@@ -136,7 +137,7 @@ impl Operation {
             code: match (once, &handlers.general) {
                 _ if nop => Ok(OperationCode::Nop),
                 (Some(once), _) => scalar(once, &handlers.fast),
-                (_, Body::Lanes(lanes)) => of_lanes(lanes, &handlers.fast),
+                (_, Body::Lanes(lanes)) => of_lanes(lanes, &handlers),
                 (_, Body::Once(once)) => scalar(once, &handlers.fast),
             },
             falls_through: !once.is_some_and(|once| once.body.iter().any(|s| jumps(s) || ends(s))),
@@ -171,6 +172,10 @@ impl Operation {
                 OperationCode::MultiStore(found) => {
                     access_operands(multi_store::operands_supported(op, found))?;
                     Selected::Access(Access::MultiStore(found.clone()))
+                }
+                OperationCode::Atomic(found) => {
+                    atomic::operands_supported(op, found)?;
+                    Selected::Atomic(found.clone())
                 }
                 OperationCode::Scratch(found, lanes) => {
                     access_operands(scratch::operands_supported(op, found))?;
@@ -238,8 +243,8 @@ fn scalar_operands(op: &Op, once: &Once) -> Result<(), Why> {
 }
 
 /// Recognises per-lane code.
-fn of_lanes(lanes: &Lanes, fast: &Fast) -> Result<OperationCode, Why> {
-    if let Fast::Block(block) = fast
+fn of_lanes(lanes: &Lanes, handlers: &Handlers) -> Result<OperationCode, Why> {
+    if let Fast::Block(block) = &handlers.fast
         && block_supported(lanes, block)
     {
         return Ok(OperationCode::Words(Arc::new(block.clone())));
@@ -249,6 +254,9 @@ fn of_lanes(lanes: &Lanes, fast: &Fast) -> Result<OperationCode, Why> {
     }
     if let Some(found) = multi_store::find(lanes) {
         return Ok(OperationCode::MultiStore(Arc::new(found)));
+    }
+    if let Some(found) = atomic::find(lanes, &handlers.operands).filter(atomic_supported) {
+        return Ok(OperationCode::Atomic(Arc::new(found)));
     }
     let own = Arc::new(lanes.clone());
     if let Some(found) = scratch::find(lanes) {
@@ -364,6 +372,12 @@ fn subword_supported(subword: &Subword) -> bool {
         && addresses_supported(&subword.block)
         && scale_supported(&subword.block, subword.bytes)
         && check_values(&subword.lanes.body, Region::Access).is_ok()
+}
+
+/// The addresses of an atomic can be compiled.
+fn atomic_supported(found: &AtomicUpdate) -> bool {
+    let space = if matches!(found.block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
+    found.space == space && addresses_supported(&found.block) && scale_supported(&found.block, found.bytes)
 }
 
 /// Returns whether the access moves whole registers of all lanes.

@@ -1,5 +1,6 @@
 //! How an operation is executed: what selection has found, for the modules that compile units.
 
+use crate::frame::Update;
 use crate::lowering::Why;
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::Space;
@@ -29,6 +30,8 @@ pub enum Selected {
     Lanes(Arc<Lanes>),
     /// In such a loop, as a load or store.
     Access(Access),
+    /// As an atomic, whose lanes access memory in a function.
+    Atomic(Arc<AtomicUpdate>),
     /// By a call of its handler.
     Call(Why),
 }
@@ -65,6 +68,18 @@ pub struct MultiStore {
     pub data: Vec<Role>,
 }
 
+/// An atomic read-modify-write of each lane.
+pub struct AtomicUpdate {
+    /// The addresses, described as those of a store of words.
+    pub block: Block,
+    pub space: Space,
+    /// Bytes per lane.
+    pub bytes: usize,
+    pub update: Update,
+    /// The old value may be returned.
+    pub returned: bool,
+}
+
 /// A load or store of scratch by each lane.
 pub struct Scratch {
     pub store: bool,
@@ -94,6 +109,7 @@ impl Selected {
             Selected::Access(Access::Subword(_)) => "access of subwords",
             Selected::Access(Access::MultiStore(_)) => "several stores",
             Selected::Access(Access::Scratch(..)) => "access of scratch",
+            Selected::Atomic(_) => "atomic",
             Selected::Call(_) => "call",
         }
     }

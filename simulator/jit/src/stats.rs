@@ -35,6 +35,8 @@ pub struct CompiledPaths {
     pub sequence_instructions: u32,
     /// Loads and stores in them whose addresses are not classified.
     pub sequence_accesses: u32,
+    /// Atomic operations whose lanes are resolved together.
+    pub atomics: u32,
 }
 
 impl CompiledPaths {
@@ -47,6 +49,7 @@ impl CompiledPaths {
             sequence_blocks,
             sequence_instructions,
             sequence_accesses,
+            atomics,
         } = other;
         self.fast_runs += fast_runs;
         self.versioned_loops += versioned_loops;
@@ -54,15 +57,16 @@ impl CompiledPaths {
         self.sequence_blocks += sequence_blocks;
         self.sequence_instructions += sequence_instructions;
         self.sequence_accesses += sequence_accesses;
+        self.atomics += atomics;
     }
 }
 
 impl std::fmt::Display for CompiledPaths {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let CompiledPaths { fast_runs, versioned_loops, cached_offsets, .. } = self;
+        let CompiledPaths { fast_runs, versioned_loops, cached_offsets, atomics, .. } = self;
         write!(
             f,
-            "{fast_runs} fast, {versioned_loops} versioned, {cached_offsets} lookups of cached offsets"
+            "{fast_runs} fast, {versioned_loops} versioned, {cached_offsets} lookups of cached offsets, {atomics} atomics"
         )?;
         if self.sequence_blocks > 0 {
             let CompiledPaths { sequence_blocks, sequence_instructions, sequence_accesses, .. } = self;

@@ -38,6 +38,7 @@ pub fn count(code: &Code, dispatch: &Dispatch<'_>, executions: &[u64]) -> Compil
         sequence_blocks,
         sequence_instructions,
         sequence_accesses,
+        atomics,
     } = paths;
     let json = json!({
         "units": units,
@@ -50,6 +51,7 @@ pub fn count(code: &Code, dispatch: &Dispatch<'_>, executions: &[u64]) -> Compil
             "sequence_blocks": sequence_blocks,
             "sequence_instructions": sequence_instructions,
             "sequence_accesses": sequence_accesses,
+            "atomics": atomics,
         },
         "executed": executed,
     });

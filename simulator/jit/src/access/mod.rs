@@ -1,6 +1,7 @@
 //! Loads and stores of lanes.
 
 pub mod addresses;
+pub mod atomic;
 pub mod fast_path;
 pub mod load_store;
 pub mod multi_store;

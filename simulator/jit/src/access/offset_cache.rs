@@ -54,6 +54,9 @@ impl OffsetSlots {
                         of_block.written.push((op.d, selection.handlers.result_dwords() as u16));
                     }
                     Selected::Call(_) => of_block.all |= !effects::preserves_vgprs(&selection.handlers),
+                    Selected::Atomic(_) => {
+                        of_block.written.push((op.d, selection.handlers.result_dwords() as u16));
+                    }
                     Selected::Nop | Selected::Scalar(_) | Selected::Branch(_) => {}
                 }
             }

@@ -76,6 +76,7 @@ impl Emitter<'_> {
             ),
             Selected::Access(AccessKind::MultiStore(_) | AccessKind::Scratch(..))
             | Selected::Branch(_)
+            | Selected::Atomic(_)
             | Selected::Call(_) => false,
         }
     }

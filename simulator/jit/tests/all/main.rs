@@ -1,5 +1,6 @@
 //! Compares interpreted and compiled execution of programs.
 
+mod atomics;
 mod cross_lane;
 mod denormals;
 mod doubles;
