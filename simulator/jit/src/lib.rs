@@ -80,9 +80,10 @@ use wavesim_machine::exec::rt::{Cx, Flow};
 /// The number of times that a straight-line region must begin at an operation before it is compiled.
 const HOT_COUNT: u16 = 16;
 
-/// The same for background compilation. While there is no code, only one in sixteen executions counts. The
-/// threshold corresponds to a few milliseconds at one operation, so that small launches cause no compilation.
-const BACKGROUND_HOT_COUNT: u16 = 1000;
+/// The same for background compilation. While there is no code, only one in sixteen turns counts, so that an operation of
+/// short turns has run some 2,000 times, and one in a loop 128 times. Compiling an operation takes as long as interpreting it
+/// 600 times, which is in between: a launch that is shorter wastes no more time than it takes.
+const BACKGROUND_HOT_COUNT: u16 = 128;
 
 /// A program's code, which is compiled while the program runs. Threads may share it.
 #[derive(Clone)]
