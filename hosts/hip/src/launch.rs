@@ -49,6 +49,11 @@ impl LaunchParameters {
     pub fn of_host_function(self, gpu: &Gpu, function: usize, arguments: Arguments) -> Outcome<Invocation> {
         let kernel = kernel_of_host(gpu, function)?;
         let explicit = arguments.collect(&kernel)?;
+        // As in ROCm, kernels of host stubs have the limits since RDNA 4 and CDNA 5 only.
+        let [major, _] = crate::device::version(kernel.device().target().processor_name());
+        if major >= 12 {
+            check_grid(self.grid, Status::INVALID_CONFIGURATION)?;
+        }
         self.invocation(kernel, explicit, Status::INVALID_CONFIGURATION)
     }
 
@@ -67,9 +72,6 @@ impl LaunchParameters {
         };
         if grid.contains(&0) || block.contains(&0) {
             return invalid(format!("a grid of {grid:?} workgroups of {block:?} work-items is empty"));
-        }
-        if grid.into_iter().zip(MAX_GRID).any(|(groups, most)| groups > most as u32) {
-            return invalid(format!("a grid of {grid:?} workgroups: the device allows {MAX_GRID:?}"));
         }
         let items: u64 = block.iter().map(|&d| d as u64).product();
         let most = kernel.max_block_items() as u64;
@@ -100,6 +102,16 @@ impl LaunchParameters {
             explicit,
         })
     }
+}
+
+/// Checks the number of workgroups in each dimension. Grids that are specified in work-items have no such limit.
+fn check_grid(grid: Dim3, status: Status) -> Outcome {
+    let groups: [u32; 3] = grid.into();
+    if groups.into_iter().zip(MAX_GRID).any(|(groups, most)| groups > most as u32) {
+        let message = format!("a grid of {groups:?} workgroups: the device allows {MAX_GRID:?}");
+        return Err(status.because(message));
+    }
+    Ok(())
 }
 
 /// The arguments of a launch: an array of pointers to values, or a buffer that is already laid out.
@@ -457,6 +469,7 @@ pub unsafe extern "C" fn hipDrvLaunchKernelEx(
         if attributes.cooperative {
             check_resident(parameters.grid)?;
         }
+        check_grid(parameters.grid, Status::INVALID_VALUE)?;
         launch_module(function, parameters, c.stream, arguments, LaunchEvents::NONE, attributes)
     })
 }
@@ -521,6 +534,7 @@ pub unsafe extern "C" fn hipModuleLaunchKernel(
         let parameters = LaunchParameters { grid, block, dynamic_lds };
         // SAFETY: the caller of the API passes the arguments of the kernel.
         let arguments = unsafe { Arguments::new(arguments, extra) };
+        check_grid(grid, Status::INVALID_VALUE)?;
         launch_module(function, parameters, stream, arguments, LaunchEvents::NONE, Attributes::default())
     })
 }

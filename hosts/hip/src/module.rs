@@ -31,6 +31,8 @@ pub struct LazyModule {
 struct Loaded {
     module: Module,
     managed: Managed,
+    /// The handles of kernels that the program has asked for, by name: a kernel has one.
+    functions: Mutex<HashMap<String, Handle>>,
 }
 
 /// A kernel or a variable that a program registered.
@@ -51,6 +53,8 @@ struct Code {
     kernels: HashMap<Handle, (Handle, Kernel)>,
     /// Modules for which a kernel that does not exist has been reported.
     reported: HashSet<Handle>,
+    /// Handles of registered kernels that the program has asked for, by device and address of the host stub.
+    handles: HashMap<(usize, usize), Handle>,
     /// Cache of resolved `functions`, by device and address of the host stub.
     resolved: HashMap<(usize, usize), Kernel>,
 }
@@ -194,6 +198,7 @@ pub fn unregister_kernels(binary: &Arc<LazyModule>) {
         let of_other = |registered: &Registered| !Arc::ptr_eq(&registered.binary, binary);
         let functions: Vec<usize> = code.functions.iter().filter(|f| !of_other(f.1)).map(|f| *f.0).collect();
         code.resolved.retain(|(_, function), _| !functions.contains(function));
+        code.handles.retain(|(_, function), _| !functions.contains(function));
         code.functions.retain(|_, registered| of_other(registered));
         code.variables.retain(|_, registered| of_other(registered));
     });
@@ -309,7 +314,9 @@ fn load(out: &Out<Handle>, object: &[u8]) -> Outcome {
     let module = gpu()?.device.load(object)?;
     let managed = Managed::allocate(&module)?;
     let handle = new_handle();
-    with(|code| code.modules.insert(handle, Arc::new(Loaded { module, managed })));
+    with(|code| {
+        code.modules.insert(handle, Arc::new(Loaded { module, managed, functions: Mutex::default() }))
+    });
     out.put(handle)
 }
 
@@ -388,12 +395,15 @@ pub(crate) fn variable_of(module: Handle, name: &str) -> Outcome<(u64, u64)> {
 /// kernels in many modules.
 pub unsafe extern "C" fn hipModuleGetFunction(function: Out<Handle>, module: Handle, name: Text) -> c_int {
     call("hipModuleGetFunction", || {
-        let (code, name) = (module_of(module)?, name.get()?);
-        if !code.has_kernel(&name) && !with(|code| code.reported.insert(module)) {
+        let (loaded, name) = (loaded(module)?, name.get()?);
+        if let Some(handle) = lock(&loaded.functions).get(&name).copied() {
+            return function.put(handle);
+        }
+        if !loaded.module.has_kernel(&name) && !with(|code| code.reported.insert(module)) {
             return Err(Status::NOT_FOUND.into());
         }
-        let kernel = code.kernel(&name)?;
-        let handle = new_handle();
+        let kernel = loaded.module.kernel(&name)?;
+        let handle = *lock(&loaded.functions).entry(name).or_insert_with(new_handle);
         with(|code| code.kernels.insert(handle, (module, kernel)));
         function.put(handle)
     })
@@ -426,9 +436,14 @@ pub unsafe extern "C" fn hipModuleGetGlobal(
 /// `hipGetFuncBySymbol`.
 pub unsafe extern "C" fn hipGetFuncBySymbol(function: Out<Handle>, symbol: usize) -> c_int {
     call("hipGetFuncBySymbol", || {
-        let kernel = kernel_of_host(gpu()?, symbol)?;
-        let handle = new_handle();
-        with(|code| code.kernels.insert(handle, (0, kernel)));
+        let gpu = gpu()?;
+        let kernel = kernel_of_host(gpu, symbol)?;
+        let handle = with(|code| {
+            let place = (gpu.device.ordinal(), symbol);
+            let handle = *code.handles.entry(place).or_insert_with(new_handle);
+            code.kernels.insert(handle, (0, kernel));
+            handle
+        });
         function.put(handle)
     })
 }

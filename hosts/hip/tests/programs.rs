@@ -246,8 +246,10 @@ compile 0
 counter 5, 4 bytes
 seen 7, counter 9, number 2.5
 managed 1
+one handle: 1 1
 refused: hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidValue hipErrorInvalidValue
 items: hipSuccess, seen 9, hipSuccess hipErrorInvalidValue
+70000 workgroups: hipSuccess, seen 9
 version 110
 variables: hipErrorInvalidValue hipErrorInvalidValue hipErrorNotFound
 unload: hipSuccess hipErrorNotFound hipErrorInvalidHandle, load: hipErrorInvalidValue

@@ -65,6 +65,10 @@ static void managed() {
   auto launch = [&](unsigned x, unsigned y, unsigned block, void **pointers, void **buffer) {
     return name(hipModuleLaunchKernel(count, x, y, 1, block, 1, 1, 0, nullptr, pointers, buffer));
   };
+  hipFunction_t again, symbols[2];
+  hipModuleGetFunction(&again, module, "count");
+  for (auto &symbol : symbols) hipGetFuncBySymbol(&symbol, (void *)store);
+  printf("one handle: %d %d\n", again == count, symbols[0] == symbols[1]);
   printf("refused: %s %s %s %s %s\n", launch(0, 1, 1, arguments, nullptr), launch(1, 65537, 1, arguments, nullptr),
          launch(1, 1, 2048, arguments, nullptr), launch(1, 1, 1, arguments, extra),
          name(hipModuleLaunchCooperativeKernel(count, 0, 1, 1, 1, 1, 1, 0, nullptr, arguments)));
@@ -72,7 +76,10 @@ static void managed() {
   hipDeviceSynchronize();
   printf(", seen %d, %s %s\n", *seen, name(hipHccModuleLaunchKernel(count, 1, 1, 1, 10, 1, 1, 0, nullptr, nullptr, extra)),
          name(hipHccModuleLaunchKernel(count, 3, 1, 1, 2, 1, 1, 0, nullptr, nullptr, extra)));
+  *seen = 0;
+  printf("70000 workgroups: %s", name(hipExtModuleLaunchKernel(count, 1, 70000, 1, 1, 1, 1, 0, nullptr, nullptr, extra, nullptr, nullptr)));
   hipDeviceSynchronize();
+  printf(", seen %d\n", *seen);
   int version = 0;
   hipFuncGetAttribute(&version, HIP_FUNC_ATTRIBUTE_BINARY_VERSION, count);
   printf("version %d\n", version);
