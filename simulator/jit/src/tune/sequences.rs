@@ -60,7 +60,7 @@ impl Emitter<'_> {
         self.sequences.here = expected.clone();
         let mut strides = None;
         if self.loops.block.is_none() && self.reads_any(block, &expected) && !self.is_in_loop(block, unit) {
-            strides = self.sequence_version(block, expected)?;
+            strides = self.sequence_version(block, expected);
         }
         self.basic_block(block)?;
         let strides = strides.unwrap_or_else(|| std::mem::take(&mut self.sequences.here));
@@ -92,7 +92,7 @@ impl Emitter<'_> {
     }
 
     /// Emits the sequence version of a block. Returns the strides after it, or `None` if there is none.
-    fn sequence_version(&mut self, block: &Block, expected: Strides) -> R<Option<Strides>> {
+    fn sequence_version(&mut self, block: &Block, expected: Strides) -> Option<Strides> {
         let function = self.b.f.clone();
         let zero_extended = self.b.zero_extended_ints.clone();
         let (range_count, scalar_bases) = (self.addresses.range_count, self.addresses.scalar_bases.clone());
@@ -107,12 +107,13 @@ impl Emitter<'_> {
         if emitted == Ok(true) {
             self.paths.sequence_blocks += 1;
             self.b.f.push(Inst::Label(abandon));
-            return Ok(Some(std::mem::replace(&mut self.sequences.here, here)));
+            return Some(std::mem::replace(&mut self.sequences.here, here));
         }
         (self.b.f, self.b.zero_extended_ints) = (function, zero_extended);
         (self.addresses.range_count, self.addresses.scalar_bases) = (range_count, scalar_bases);
         (self.paths, self.sequences.here) = (paths, here);
-        emitted.map(|_| None)
+        // What the version cannot emit, the general code can.
+        None
     }
 
     fn try_sequence_version(&mut self, block: &Block, expected: Strides, abandon: Label) -> R<bool> {

@@ -86,6 +86,22 @@ fn facts_of_earlier_instructions_are_part_of_the_proof() {
     }
 }
 
+/// Sequence versions, which compute registers of all lanes at once, and the general code where a test fails.
+#[test]
+fn sequence_versions() {
+    let Some(solver) = solver() else { return };
+    let setup = Setup::new(Arch::Rdna3, 32);
+    for text in [
+        "v_and_b32 v1, 0x3ff, v0; v_add_nc_u32 v2, s0, v1; v_cmp_gt_u32 vcc_lo, s1, v2",
+        "v_add_co_u32 v4, vcc_lo, s0, v0; v_add_co_ci_u32_e64 v5, null, s1, 0, vcc_lo; v_lshrrev_b32 v6, 5, v4; v_sub_nc_u32 v7, v4, s2",
+    ] {
+        let program = program(Arch::Rdna3, 32, text);
+        let unit = wavesim_jit::list(&program, 32).expect("a host").expect("code");
+        assert_eq!(unit.paths.sequence_blocks, 1, "{text}");
+        assert_eq!(verify(&setup, &program, &solver), Ok(Answer::Equal), "{text}");
+    }
+}
+
 /// Another instruction in place of one, as if a rule had selected it.
 fn other_inst(inst: &Inst) -> Option<Inst> {
     use Code::*;
