@@ -257,7 +257,9 @@ pub(crate) fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
         // Memory sizes saturate, since attributes have 32 bits, as in CUDA.
         83 | 84 => c_int::MAX,
         87 => id.wave,
+        // hipDeviceAttributeIsLargeBar, …CanUseStreamWaitValue, …FineGrainSupport
         10011 | 10013 | 10016 => 1,
+        // hipDeviceAttributeImageSupport
         10014 => image::supported(&gpu.device).into(),
         0..=91 | 10003..=10014 => 0,
         _ => return None,

@@ -10,6 +10,7 @@ use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 
 unsafe extern "C" {
+    safe fn hipDeviceGetAttribute(value: &mut c_int, attribute: c_int, device: c_int) -> c_int;
     safe fn hipEventCreateWithFlags(event: &mut Handle, flags: c_uint) -> c_int;
     safe fn hipStreamCreateWithFlags(stream: &mut Handle, flags: c_uint) -> c_int;
     fn hipDrvPointerGetAttributes(
@@ -143,6 +144,19 @@ struct BatchNode {
     count: c_uint,
     list: *const [u64; 6],
     flags: c_uint,
+}
+
+/// Programs use images and waits for values only if the device says that it has them.
+#[test]
+fn attributes_name_what_there_is() {
+    for (attribute, expected) in [(10013, 1), (10014, 1), (10012, 0)] {
+        let mut value = -1;
+        assert_eq!(
+            (hipDeviceGetAttribute(&mut value, attribute, 0), value),
+            (SUCCESS, expected),
+            "{attribute}"
+        );
+    }
 }
 
 /// An event without a time, and flags that do not exist.
