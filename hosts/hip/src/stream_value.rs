@@ -2,6 +2,7 @@
 
 use crate::ffi::{In, Memory};
 use crate::gpu::{Gpu, gpu};
+use crate::graph::existing;
 use crate::op::{Op, Work};
 use crate::status::{Failure, Outcome, Status, call};
 use crate::stream::Handle;
@@ -105,7 +106,7 @@ impl ValueOp {
     fn enqueue(self, stream: Handle) -> Outcome {
         let gpu = gpu()?;
         let work = self.work(gpu)?;
-        gpu.enqueue(&*gpu.streams.find(stream)?, work)
+        gpu.enqueue(&*existing(stream)?, work)
     }
 }
 

@@ -200,6 +200,8 @@ fn streams_wait_for_values() {
         assert_eq!(hipStreamWriteValue32(first, memory.wrapping_byte_add(2), 0, 0), INVALID_VALUE);
         assert_eq!(hipStreamWriteValue64(first, memory.wrapping_byte_add(64), 0, 0), INVALID_VALUE);
         assert_eq!(hipStreamWaitValue32(first, memory, 0, 4, 1), INVALID_VALUE);
+        let no_stream = null_mut::<u8>().wrapping_add(0xffff).cast();
+        assert_eq!(hipStreamWriteValue32(no_stream, memory, 0, 0), 709);
         for stream in [first, second] {
             assert_eq!(hipStreamDestroy(stream), SUCCESS);
         }
