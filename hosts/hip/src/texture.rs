@@ -187,6 +187,9 @@ impl Resource {
                 }
                 Ok(image::view_object(&image, arch, address, texels.channels, &part)?)
             }
+            LINEAR | PITCHED if view.is_some() => {
+                Err(Status::INVALID_VALUE.because("a view of memory that is no array"))
+            }
             LINEAR | PITCHED => {
                 let texels = self.format.texels(normalized, srgb)?;
                 let linear = Image {
