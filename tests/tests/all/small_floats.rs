@@ -197,3 +197,62 @@ fn pairs_of_four_bits() {
         });
     }
 }
+
+/// OP_SEL selects the byte or the half that conversions read, and the half that one of them writes.
+#[test]
+fn parts_of_sources() {
+    // 1.0, 1.5, 2.0 and 3.0 in FP8; 0.5, 1.0, 2.0 and 4.0 in BF8; pairs of FP4.
+    const SOURCE: u32 = 0x4440_3c38;
+    const OLD: u32 = 0x1234_5678;
+    let fp8 = [1.0f32, 1.5, 2.0, 3.0];
+    let bf8 = [0.5f32, 1.0, 2.0, 4.0];
+    let fp4 = [[-0.0, 1.5], [-2.0, 1.5], [0.0, 2.0], [2.0, 2.0]];
+    let f32s = |values: [f32; 2]| values.map(f32::to_bits);
+    // The numbers are exact in these formats.
+    let bf16s = |values: [f32; 2]| values[0].to_bits() >> 16 | values[1].to_bits() & 0xffff_0000;
+    let f16 = |x: f32| match x.to_bits() {
+        0 => 0,
+        0x8000_0000 => 0x8000,
+        bits => bits >> 16 & 0x8000 | (((bits >> 23 & 0xff) - 112) << 10 | bits >> 13 & 0x3ff),
+    };
+    let f16s = |values: [f32; 2]| f16(values[0]) | f16(values[1]) << 16;
+    let halves = |values: [f32; 4], half: usize| [values[2 * half], values[2 * half + 1]];
+    let mut rows: Vec<(String, [u32; 2])> = Vec::new();
+    let mut row = |instruction: &str, result: &str, op_sel: [usize; 3], expected: [u32; 2]| {
+        let [a, b, c] = op_sel;
+        rows.push((format!("{instruction} {result}, v1, v2 op_sel:[{a},{b},{c}]"), expected));
+    };
+    for (format, values) in [("fp8", fp8), ("bf8", bf8)] {
+        for (byte, x) in values.into_iter().enumerate() {
+            let at = [byte & 1, byte >> 1, 0];
+            row(&format!("v_cvt_scalef32_f32_{format}"), "v4", at, [x.to_bits(), OLD]);
+            let name = format!("v_cvt_scalef32_f16_{format}");
+            row(&name, "v4", at, [OLD & 0xffff_0000 | f16(x), OLD]);
+            row(&name, "v4", [at[0], at[1], 1], [OLD & 0xffff | f16(x) << 16, OLD]);
+        }
+        for half in 0..2 {
+            let pair = halves(values, half);
+            row(&format!("v_cvt_scalef32_pk_f32_{format}"), "v[4:5]", [half, 0, 0], f32s(pair));
+            row(&format!("v_cvt_scalef32_pk_f16_{format}"), "v4", [half, 0, 0], [f16s(pair), OLD]);
+            row(&format!("v_cvt_scalef32_pk_bf16_{format}"), "v4", [half, 0, 0], [bf16s(pair), OLD]);
+        }
+    }
+    for (byte, pair) in fp4.into_iter().enumerate() {
+        let at = [byte & 1, byte >> 1, 0];
+        row("v_cvt_scalef32_pk_f32_fp4", "v[4:5]", at, f32s(pair));
+        row("v_cvt_scalef32_pk_f16_fp4", "v4", at, [f16s(pair), OLD]);
+        row("v_cvt_scalef32_pk_bf16_fp4", "v4", at, [bf16s(pair), OLD]);
+    }
+    let mut rng = Rng(7);
+    for (text, expected) in rows {
+        let registers = |_: &mut Rng, register| match register {
+            1 => SOURCE,
+            2 => 1f32.to_bits(),
+            _ => OLD,
+        };
+        let (before, after) = run(&mut rng, &text, registers);
+        each_lane(&before, &after, 4, 2, |lane| {
+            assert_eq!([4, 5].map(|register| after.vgpr(lane, register)), expected, "{text}");
+        });
+    }
+}

@@ -299,6 +299,11 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     ),
     (OpSel, Rdna, &["V_CVT_PK_F32_BF8", "V_CVT_PK_F32_FP8"]),
     (OpSel, Cdna, &["V_ADD_I16", "V_CVT_PKNORM_*_F16", "V_MAD_F16", "V_SUB_I16"]),
+    // From parts of a register, and to parts of one.
+    (OpSel, Cdna, &["V_CVT_SCALEF32_*_FP8", "V_CVT_SCALEF32_*_BF8", "V_CVT_SCALEF32_PK_*_FP4"]),
+    (OpSel, Cdna, &["V_CVT_SCALEF32_PK_FP8_*", "V_CVT_SCALEF32_PK_BF8_*", "V_CVT_SCALEF32_PK_FP4_F32"]),
+    (OpSel, Cdna, &["V_CVT_SCALEF32_SR_FP8_*", "V_CVT_SCALEF32_SR_BF8_*", "V_CVT_SCALEF32_SR_PK_FP4_*"]),
+    (OpSelWithAccumulator, Cdna, &["V_CVT_SCALEF32_PK_FP4_F16", "V_CVT_SCALEF32_PK_FP4_BF16"]),
     (OpSelWithAccumulator, Rdna, &["V_FMAC_F16"]),
     (OpSelSelectsLanes, Any, &["V_PERMLANE*16*"]),
     (SwapControls, Llvm22, &["V_PERMLANE16_SWAP_B32", "V_PERMLANE32_SWAP_B32"]),
