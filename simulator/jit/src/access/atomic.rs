@@ -141,7 +141,10 @@ fn update(value: &Value, bits: u32, is_old: &dyn Fn(&Value) -> bool) -> Option<U
 
 /// Returns whether the operands can be compiled.
 pub fn operands_supported(op: &Op, found: &AtomicUpdate) -> Result<(), Why> {
-    match subword::operands_supported(op, &found.block) && data(op, found).is_some() {
+    // A result that is partly past the last register is the handler's.
+    let first = usize::from(op.d);
+    let is_cut = found.returned && first < ALL_VGPRS && first + found.bytes / 4 > ALL_VGPRS;
+    match subword::operands_supported(op, &found.block) && data(op, found).is_some() && !is_cut {
         true => Ok(()),
         false => Err(Why("unusual operands of an atomic operation")),
     }
@@ -165,7 +168,7 @@ impl Emitter<'_> {
         let base = self.uniform(access.base, HostWidth::W64)?;
         self.flush_scalars();
         let dwords = found.bytes / 4;
-        let result = Some(op.d).filter(|d| found.returned && (*d as usize) + dwords <= ALL_VGPRS);
+        let result = Some(op.d).filter(|d| found.returned && usize::from(*d) < ALL_VGPRS);
         let atomic = Atomic {
             offsets: access.register,
             shift: if access.address64 {
