@@ -2,13 +2,29 @@
 
 use crate::arith::builder::Builder;
 use crate::lowering::Shift;
-use isa_lower::ir::HostWidth;
+use isa_lower::ir::{Compare, HostWidth};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Mem, Src, V, Width};
 
 /// Returns the code generator's width for uniform integers of a host width. Longer ones have 64 bits.
 pub fn width(host_width: HostWidth) -> Width {
     if host_width == HostWidth::W32 { Width::W32 } else { Width::W64 }
+}
+
+/// Returns the code generator's condition of a comparison of integers.
+pub fn condition(op: Compare, signed: bool) -> Cc {
+    match (op, signed) {
+        (Compare::Eq, _) => Cc::Eq,
+        (Compare::Ne, _) => Cc::Ne,
+        (Compare::Lt, true) => Cc::LtS,
+        (Compare::Le, true) => Cc::LeS,
+        (Compare::Gt, true) => Cc::GtS,
+        (Compare::Ge, true) => Cc::GeS,
+        (Compare::Lt, false) => Cc::LtU,
+        (Compare::Le, false) => Cc::LeU,
+        (Compare::Gt, false) => Cc::GtU,
+        (Compare::Ge, false) => Cc::GeU,
+    }
 }
 
 /// Selects the instruction for 32 or 64 bits.

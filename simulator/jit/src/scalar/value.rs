@@ -1,7 +1,7 @@
 //! Lowers values of the lane-loop representation: one node, a few instructions.
 
 use crate::arith::builder::{Bug, R};
-use crate::arith::ops::width;
+use crate::arith::ops::{condition, width};
 use crate::arith::shift::ShiftCount;
 use crate::arith::val::{Val, low_mask};
 use crate::lowering::{Count, Lowering, Shift, SourceBit, recognise};
@@ -9,7 +9,7 @@ use crate::state::emitter::Emitter;
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::State;
 use wavesim_machine::exec::op::Op;
-use wavesim_x64::inst::{Cc, Int1, V};
+use wavesim_x64::inst::{Int1, V};
 
 impl Emitter<'_> {
     /// Lowers a value.
@@ -355,18 +355,7 @@ impl Emitter<'_> {
         if host_width == HostWidth::W128 {
             return Err(Bug("128 bits"));
         }
-        let cc = match (op, int.signed) {
-            (Compare::Eq, _) => Cc::Eq,
-            (Compare::Ne, _) => Cc::Ne,
-            (Compare::Lt, true) => Cc::LtS,
-            (Compare::Le, true) => Cc::LeS,
-            (Compare::Gt, true) => Cc::GtS,
-            (Compare::Ge, true) => Cc::GeS,
-            (Compare::Lt, false) => Cc::LtU,
-            (Compare::Le, false) => Cc::LeU,
-            (Compare::Gt, false) => Cc::GtU,
-            (Compare::Ge, false) => Cc::GeU,
-        };
+        let cc = condition(op, int.signed);
         self.compare_op(host_width, x, y, |e, host_width, a, b| e.icmp(cc, host_width, a, b))
     }
 

@@ -3,7 +3,7 @@
 //! otherwise continues at the general code of the block.
 
 use crate::arith::builder::R;
-use crate::arith::ops::width;
+use crate::arith::ops::{condition, width};
 use crate::arith::shift::ShiftCount;
 use crate::arith::val::{Val, low_mask, narrow};
 use crate::lowering::{Count, Lowering, Shift, recognise};
@@ -374,18 +374,7 @@ impl Emitter<'_> {
         if !b.is_uniform() {
             return Ok(None);
         }
-        let cc = match (op, signed) {
-            (Compare::Eq, _) => Cc::Eq,
-            (Compare::Ne, _) => Cc::Ne,
-            (Compare::Lt, true) => Cc::LtS,
-            (Compare::Le, true) => Cc::LeS,
-            (Compare::Gt, true) => Cc::GtS,
-            (Compare::Ge, true) => Cc::GeS,
-            (Compare::Lt, false) => Cc::LtU,
-            (Compare::Le, false) => Cc::LeU,
-            (Compare::Gt, false) => Cc::GtU,
-            (Compare::Ge, false) => Cc::GeU,
-        };
+        let cc = condition(op, signed);
         let (first, bound) = (self.first_of(a)?, self.first_of(b)?);
         if a.is_uniform() {
             let v = self.b.f.compare(cc, w, first, bound);
